@@ -1,0 +1,1 @@
+"""Clew: the memory and context layer for LLM agents."""

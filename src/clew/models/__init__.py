@@ -1,0 +1,19 @@
+"""What a model is to Clew."""
+
+from clew.models.base import Model, ModelCall, Reply, answer_text
+from clew.models.steps import Ask, Failure, Offline, ReadFile, Steps, World, arun, run
+
+__all__ = [
+    "Ask",
+    "Failure",
+    "Model",
+    "ModelCall",
+    "Offline",
+    "ReadFile",
+    "Reply",
+    "Steps",
+    "World",
+    "answer_text",
+    "arun",
+    "run",
+]

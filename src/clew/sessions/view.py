@@ -1,0 +1,293 @@
+"""The messages a model sees: a pure function of a branch, kept up to date entry by entry.
+
+The log may hold what no provider accepts: a call whose result never came, a result without its
+call, an empty reply, a conversation that begins with the assistant. `Projection` mends that as it
+reads, always in the same way, so the view is valid for the strictest provider at every moment and
+the same branch gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
+from typing import Any, Literal, overload
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clew.messages import Message, Text, ToolResult, user
+from clew.sessions.edits import Edit, How, Insert, Replace, unpack
+from clew.sessions.entries import BranchSummary, Compaction, Entry, Pin, Said
+from clew.tokens.counter import Learning, TokenCounter
+
+NO_RESULT = "[no result of this call was recorded]"
+BEGINS_WITH_ASSISTANT = "[the conversation begins with the assistant]"
+
+Kind = Literal["message", "mend"] | How
+
+
+class Item(Struct, frozen=True):
+    """One message of a view, the entries it stands for (ascending), and its count by the session's counter.
+
+    `kind` says how it came about: "message" as logged, "mend" put in to keep the view valid,
+    otherwise the `how` of the edit that made it.
+    """
+
+    message: Message
+    ids: tuple[int, ...]
+    count: int
+    kind: Kind = "message"
+
+
+class Run(Sequence[Item]):
+    """An immutable sequence that shares its storage with the longer ones grown from it."""
+
+    __slots__ = ("_items", "_n")
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self._items = list(items)
+        self._n = len(self._items)
+
+    def grown(self, item: Item) -> Run:
+        """The sequence with one more item; O(1) when this is the newest of its family."""
+        if len(self._items) != self._n:
+            self = Run(self)
+        new = Run.__new__(Run)
+        new._items, new._n = self._items, self._n + 1
+        self._items.append(item)
+        return new
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._items[i] for i in range(*index.indices(self._n))]
+        i = index + self._n if index < 0 else index
+        if not 0 <= i < self._n:
+            raise IndexError(index)
+        return self._items[i]
+
+    def __iter__(self) -> Iterator[Item]:
+        items = self._items
+        return (items[i] for i in range(self._n))
+
+
+class View(Struct, frozen=True):
+    """What the model sees now.
+
+    `overhead` counts what is sent beside the messages (tool schemas), `media_bytes` is inline media
+    in bytes of base64, `pins` are texts no compaction may lose.
+    """
+
+    items: Sequence[Item]
+    counter: TokenCounter
+    count: int
+    media_bytes: int = 0
+    overhead: int = 0
+    pins: tuple[str, ...] = ()
+
+    @property
+    def scale(self) -> float:
+        """Real tokens per counted one, as learnt from the provider's reports (1 if the counter does not learn)."""
+        return scale_of(self.counter)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the whole request: messages and overhead, calibrated."""
+        return ceil((self.count + self.overhead) * self.scale)
+
+    def weigh(self, items: Iterable[Item]) -> int:
+        """Calibrated tokens of some items."""
+        return ceil(sum(i.count for i in items) * self.scale)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages, in order."""
+        return [i.message for i in self.items]
+
+    def edited(self, edits: Sequence[Edit]) -> View:
+        """The view as it would be with the edits: what the log will show once they are committed."""
+        state = Projection(self.counter, Run(self.items), overhead=self.overhead, pins=self.pins)
+        return state.edited(edits, 0).view
+
+    def safe_cuts(self) -> list[int]:
+        """Indices before which a cut splits no round; 0 and the length included."""
+        return [i for i, item in enumerate(self.items) if item.message.role != "tool"] + [len(self.items)]
+
+    def head(self) -> int:
+        """How many leading system messages there are."""
+        n = 0
+        while n < len(self.items) and self.items[n].message.role == "system":
+            n += 1
+        return n
+
+    def last_user(self) -> int | None:
+        """Index of the newest message the user wrote (not a summary, not a mend)."""
+        for i in range(len(self.items) - 1, -1, -1):
+            item = self.items[i]
+            if item.message.role == "user" and item.kind in ("message", "keep"):
+                return i
+        return None
+
+
+def media_size(message: Message) -> int:
+    """Bytes of inline media in a message, base64 as sent."""
+    return sum(len(i.data) + (len(i.url) if i.url.startswith("data:") else 0) for i in message.images)
+
+
+class Projection(Struct, frozen=True):
+    """A view being read from a branch: `step` takes one entry further, `view` is what it shows now.
+
+    `open` are the calls of the newest round that have no result yet, `owner` the entry ids of the
+    message that made them.
+    """
+
+    counter: TokenCounter
+    items: Run
+    count: int = 0
+    media: int = 0
+    open: tuple[tuple[str, str], ...] = ()
+    owner: tuple[int, ...] = ()
+    overhead: int = 0
+    pins: tuple[str, ...] = ()
+
+    @classmethod
+    def start(cls, counter: TokenCounter, overhead: int = 0) -> Projection:
+        """An empty view."""
+        return cls(counter, Run(), overhead=overhead)
+
+    @property
+    def view(self) -> View:
+        """The view; calls still waiting for their result get a stand-in, which the log does not see."""
+        shown = self._closed() if self.open else self
+        return View(shown.items, self.counter, shown.count, shown.media, self.overhead, self.pins)
+
+    def step(self, entry: Entry) -> Projection:
+        """The projection after one more entry of the branch."""
+        body = entry.body
+        if isinstance(body, Said):
+            known = body.tokens if body.counter == self.counter.name else None
+            learned = self._learned(body.message) if body.message.usage else self
+            return learned._add(body.message, (entry.id,), known, "message")
+        if isinstance(body, Compaction):
+            return self.edited(body.edits, entry.id)
+        if isinstance(body, BranchSummary):
+            return self._add(body.message, (entry.id,), None, "summary")
+        if isinstance(body, Pin):
+            return replace(self, pins=(*self.pins, body.text))
+        return self
+
+    def edited(self, edits: Sequence[Edit], entry: int) -> Projection:
+        """The projection with its items edited and mended again."""
+        fresh = replace(self, items=Run(), count=0, media=0, open=(), owner=())
+        for item in apply(self.items, edits, entry):
+            known = item.count if item.count >= 0 else None
+            fresh = fresh._add(item.message, item.ids, known, item.kind)
+        return fresh
+
+    def _learned(self, message: Message) -> Projection:
+        if message.usage is None or not isinstance(self.counter, Learning):
+            return self
+        return replace(self, counter=self.counter.learned(self.count + self.overhead, message.usage.prompt))
+
+    def _add(self, message: Message, ids: tuple[int, ...], count: int | None, kind: Kind) -> Projection:
+        if message.role == "tool":
+            return self._results(message, ids, count, kind)
+        if message.blank:
+            return self
+        ready = self._closed() if self.open else self
+        if message.role == "assistant" and all(i.message.role == "system" for i in ready.items[-1:]):
+            ready = ready._put(Item(user(BEGINS_WITH_ASSISTANT), ids, -1, "mend"))
+        ready = ready._put(Item(message, ids, -1 if count is None else count, kind))
+        calls = message.calls
+        if not calls:
+            return ready
+        return replace(ready, open=tuple((c.id, c.name) for c in calls), owner=ids)
+
+    def _results(self, message: Message, ids: tuple[int, ...], count: int | None, kind: Kind) -> Projection:
+        waiting = list(self.open)
+        taken = []
+        for part in message.parts:
+            match = next((w for w in waiting if isinstance(part, ToolResult) and w[0] == part.call_id), None)
+            if match is not None:
+                waiting.remove(match)
+                taken.append(part)
+        if not taken:
+            return self
+        if len(taken) != len(message.parts):
+            message, count = replace(message, parts=tuple(taken)), None
+        ready = self._put(Item(message, ids, -1 if count is None else count, kind))
+        return replace(ready, open=tuple(waiting), owner=self.owner if waiting else ())
+
+    def _closed(self) -> Projection:
+        stubs = tuple(ToolResult(i, (Text(NO_RESULT),), True, name) for i, name in self.open)
+        done = self._put(Item(Message("tool", stubs), self.owner, -1, "mend"))
+        return replace(done, open=(), owner=())
+
+    def _put(self, item: Item) -> Projection:
+        if item.count < 0:
+            item = replace(item, count=self.counter.message(item.message))
+        return replace(
+            self,
+            items=self.items.grown(item),
+            count=self.count + item.count,
+            media=self.media + media_size(item.message),
+        )
+
+
+def apply(items: Iterable[Item], edits: Sequence[Edit], entry: int) -> list[Item]:
+    """The items after the edits, one after the other. Mends are left out (they are made anew).
+
+    An edit touches exactly the items whose entries it names in full. New items have a count of -1;
+    `entry` is what an inserted message without sources stands for.
+    """
+    now = [i for i in items if i.kind != "mend"]
+    for edit in edits:
+        if isinstance(edit, Insert):
+            new = Item(edit.message, tuple(unpack(edit.sources)) or (entry,), -1, edit.how)
+            now.insert(_place(now, edit.after), new)
+            continue
+        named = set(unpack(edit.ids))
+        touched = [i for i, item in enumerate(now) if named.issuperset(item.ids)]
+        if not touched:
+            continue
+        put: list[Item] = []
+        if isinstance(edit, Replace):
+            ids = sorted({e for i in touched for e in now[i].ids})
+            put = [Item(edit.message, tuple(ids), -1, edit.how)]
+        gone = set(touched)
+        now = [
+            *now[: touched[0]],
+            *put,
+            *(item for i, item in enumerate(now) if i > touched[0] and i not in gone),
+        ]
+    return now
+
+
+def _place(items: Sequence[Item], after: int | None) -> int:
+    if after is not None:
+        for i in range(len(items) - 1, -1, -1):
+            if after in items[i].ids:
+                return i + 1
+    i = 0
+    while i < len(items) and items[i].message.role == "system":
+        i += 1
+    return i
+
+
+def scale_of(counter: TokenCounter) -> float:
+    """The counter's calibration factor (1 for counters that do not learn)."""
+    return counter.factor if isinstance(counter, Learning) else 1.0
+
+
+def project(branch: Iterable[Entry], counter: TokenCounter, overhead: int = 0) -> Projection:
+    """Reads a whole branch."""
+    state = Projection.start(counter, overhead)
+    for entry in branch:
+        state = state.step(entry)
+    return state
