@@ -96,3 +96,19 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     body: Body
     at: float = 0.0
     key: str = ""
+
+
+LEAF = -1
+"""As a draft's parent: the entry before it (the session's leaf for the first)."""
+
+
+class Draft(Struct, frozen=True):
+    """An entry about to be appended. `parent` is an entry id, None for a new root, or `LEAF`.
+
+    A draft whose `key` the session already holds is not appended again.
+    """
+
+    body: Body
+    parent: int | None = LEAF
+    key: str = ""
+    at: float = 0.0
