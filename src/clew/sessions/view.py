@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from clew.messages import Message, Text, ToolResult, user
 from clew.sessions.edits import Edit, How, Insert, Replace, unpack
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Pin, Said
-from clew.tokens.counter import Learning, TokenCounter
+from clew.tokens.protocol import Learning, TokenCounter
 
 NO_RESULT = "[no result of this call was recorded]"
 BEGINS_WITH_ASSISTANT = "[the conversation begins with the assistant]"

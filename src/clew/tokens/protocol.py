@@ -14,7 +14,8 @@ class TokenCounter(Protocol):
     `name` identifies the counter in stored counts: equal names must mean equal counts.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def text(self, text: str) -> int:
         """Tokens of a bare text."""
@@ -37,7 +38,8 @@ class Learning(TokenCounter, Protocol):
     counted token stands for.
     """
 
-    factor: float
+    @property
+    def factor(self) -> float: ...
 
     def learned(self, predicted: int, actual: int) -> Learning:
         """The counter after a request counted as `predicted` was reported as `actual` tokens."""
