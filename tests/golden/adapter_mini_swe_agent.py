@@ -1,0 +1,3 @@
+"""Mini-SWE-Agent 2.4.6."""
+
+COMPONENTS = {}
