@@ -144,7 +144,8 @@ class Projection(Struct, frozen=True):
     """A view being read from a branch: `step` takes one entry further, `view` is what it shows now.
 
     `open` are the calls of the newest round that have no result yet, `owner` the entry ids of the
-    message that made them.
+    message that made them. `stub` is the place of that round's stand-in results (-1: none): a result
+    that comes late, after the user spoke in between, takes its stand-in's place.
     """
 
     counter: TokenCounter
@@ -153,6 +154,7 @@ class Projection(Struct, frozen=True):
     media: int = 0
     open: tuple[tuple[str, str], ...] = ()
     owner: tuple[int, ...] = ()
+    stub: int = -1
     overhead: int = 0
     pins: tuple[str, ...] = ()
 
@@ -184,7 +186,7 @@ class Projection(Struct, frozen=True):
 
     def edited(self, edits: Sequence[Edit], entry: int) -> Projection:
         """The projection with its items edited and mended again."""
-        fresh = replace(self, items=Run(), count=0, media=0, open=(), owner=())
+        fresh = replace(self, items=Run(), count=0, media=0, open=(), owner=(), stub=-1)
         for item in apply(self.items, edits, entry):
             known = item.count if item.count >= 0 else None
             fresh = fresh._add(item.message, item.ids, known, item.kind)
@@ -204,30 +206,58 @@ class Projection(Struct, frozen=True):
         if message.role == "assistant" and all(i.message.role == "system" for i in ready.items[-1:]):
             ready = ready._put(Item(user(BEGINS_WITH_ASSISTANT), ids, -1, "mend"))
         ready = ready._put(Item(message, ids, -1 if count is None else count, kind))
-        calls = message.calls
-        if not calls:
+        if message.role != "assistant":
             return ready
-        return replace(ready, open=tuple((c.id, c.name) for c in calls), owner=ids)
+        opened = tuple((c.id, c.name) for c in message.calls)
+        return replace(ready, open=opened, owner=ids if opened else (), stub=-1)
 
     def _results(self, message: Message, ids: tuple[int, ...], count: int | None, kind: Kind) -> Projection:
         waiting = list(self.open)
-        taken = []
-        for part in message.parts:
-            match = next((w for w in waiting if isinstance(part, ToolResult) and w[0] == part.call_id), None)
+        taken: list[ToolResult] = []
+        late: list[ToolResult] = []
+        for part in message.results:
+            match = next((w for w in waiting if w[0] == part.call_id), None)
+            if match is not None:
+                waiting.remove(match)
+                taken.append(part)
+            elif self.stub >= 0:
+                late.append(part)
+        ready = self._belated(late, ids, kind) if late else self
+        if not taken:
+            return ready
+        if len(taken) != len(message.parts):
+            message, count = replace(message, parts=tuple(taken)), None
+        ready = ready._put(Item(message, ids, -1 if count is None else count, kind))
+        return replace(ready, open=tuple(waiting), owner=self.owner if waiting else ())
+
+    def _belated(self, late: Sequence[ToolResult], ids: tuple[int, ...], kind: Kind) -> Projection:
+        """Puts results that come after the round was closed where their stand-ins are."""
+        stub = self.items[self.stub]
+        waiting = list(stub.message.results)
+        taken: list[ToolResult] = []
+        for part in late:
+            match = next((w for w in waiting if w.call_id == part.call_id), None)
             if match is not None:
                 waiting.remove(match)
                 taken.append(part)
         if not taken:
             return self
-        if len(taken) != len(message.parts):
-            message, count = replace(message, parts=tuple(taken)), None
-        ready = self._put(Item(message, ids, -1 if count is None else count, kind))
-        return replace(ready, open=tuple(waiting), owner=self.owner if waiting else ())
+        rest = [Item(Message("tool", tuple(waiting)), stub.ids, -1, "mend")] if waiting else []
+        tail = self.items[self.stub + 1 :]
+        ready = replace(
+            self,
+            items=Run(self.items[: self.stub]),
+            count=self.count - stub.count - sum(i.count for i in tail),
+            media=self.media - sum(media_size(i.message) for i in tail),
+        )
+        for item in (Item(Message("tool", tuple(taken)), ids, -1, kind), *rest, *tail):
+            ready = ready._put(item)
+        return replace(ready, stub=self.stub + 1 if rest else -1)
 
     def _closed(self) -> Projection:
         stubs = tuple(ToolResult(i, (Text(NO_RESULT),), True, name) for i, name in self.open)
         done = self._put(Item(Message("tool", stubs), self.owner, -1, "mend"))
-        return replace(done, open=(), owner=())
+        return replace(done, open=(), owner=(), stub=len(self.items))
 
     def _put(self, item: Item) -> Projection:
         if item.count < 0:
