@@ -57,6 +57,16 @@ class Run(Sequence[Item]):
         self._items.append(item)
         return new
 
+    def common(self, other: Run) -> int:
+        """How many leading items both have; O(1) when one grew from the other."""
+        shorter = min(self._n, other._n)
+        if self._items is other._items:
+            return shorter
+        for i in range(shorter):
+            if self._items[i] is not other._items[i] and self._items[i] != other._items[i]:
+                return i
+        return shorter
+
     def __len__(self) -> int:
         return self._n
 
@@ -84,7 +94,7 @@ class View(Struct, frozen=True):
     in bytes of base64, `pins` are texts no compaction may lose.
     """
 
-    items: Sequence[Item]
+    items: Run
     counter: TokenCounter
     count: int
     media_bytes: int = 0
@@ -112,7 +122,7 @@ class View(Struct, frozen=True):
 
     def edited(self, edits: Sequence[Edit]) -> View:
         """The view as it would be with the edits: what the log will show once they are committed."""
-        state = Projection(self.counter, Run(self.items), overhead=self.overhead, pins=self.pins)
+        state = Projection(self.counter, self.items, overhead=self.overhead, pins=self.pins)
         return state.edited(edits, 0).view
 
     def safe_cuts(self) -> list[int]:
