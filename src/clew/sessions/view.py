@@ -9,6 +9,7 @@ the same branch gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from math import ceil
 from typing import Any, Literal, overload
 
@@ -42,33 +43,38 @@ class Item(Struct, frozen=True):
 class Run(Sequence[Item]):
     """An immutable sequence that shares its storage with the longer ones grown from it."""
 
-    __slots__ = ("_items", "_n")
+    __slots__ = ("_items", "_last", "_n")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self._items = list(items)
         self._n = len(self._items)
+        self._last: Item | None = None
 
     def grown(self, item: Item) -> Run:
         """The sequence with one more item; O(1) when this is the newest of its family."""
-        if len(self._items) != self._n:
+        if len(self._items) != self._n or self._last is not None:
             self = Run(self)
         new = Run.__new__(Run)
-        new._items, new._n = self._items, self._n + 1
+        new._items, new._n, new._last = self._items, self._n + 1, None
         self._items.append(item)
+        return new
+
+    def ended(self, item: Item) -> Run:
+        """The sequence with one more item that is not shared, so that growing this one stays O(1)."""
+        new = Run.__new__(Run)
+        new._items, new._n, new._last = self._items, self._n, item
         return new
 
     def common(self, other: Run) -> int:
         """How many leading items both have; O(1) when one grew from the other."""
-        shorter = min(self._n, other._n)
-        if self._items is other._items:
-            return shorter
-        for i in range(shorter):
-            if self._items[i] is not other._items[i] and self._items[i] != other._items[i]:
+        shared = min(self._n, other._n) if self._items is other._items else 0
+        for i in range(shared, min(len(self), len(other))):
+            if self[i] is not other[i] and self[i] != other[i]:
                 return i
-        return shorter
+        return min(len(self), len(other))
 
     def __len__(self) -> int:
-        return self._n
+        return self._n if self._last is None else self._n + 1
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
@@ -76,15 +82,16 @@ class Run(Sequence[Item]):
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self._items[i] for i in range(*index.indices(self._n))]
-        i = index + self._n if index < 0 else index
-        if not 0 <= i < self._n:
+            return [self[i] for i in range(*index.indices(len(self)))]
+        i = index + len(self) if index < 0 else index
+        if not 0 <= i < len(self):
             raise IndexError(index)
-        return self._items[i]
+        return self._last if i == self._n else self._items[i]
 
     def __iter__(self) -> Iterator[Item]:
-        items = self._items
-        return (items[i] for i in range(self._n))
+        yield from islice(self._items, self._n)
+        if self._last is not None:
+            yield self._last
 
 
 class View(Struct, frozen=True):
@@ -176,8 +183,11 @@ class Projection(Struct, frozen=True):
     @property
     def view(self) -> View:
         """The view; calls still waiting for their result get a stand-in, which the log does not see."""
-        shown = self._closed() if self.open else self
-        return View(shown.items, self.counter, shown.count, shown.media, self.overhead, self.pins)
+        items, count = self.items, self.count
+        if self.open:
+            stub = self._counted(self._stand_in())
+            items, count = items.ended(stub), count + stub.count
+        return View(items, self.counter, count, self.media, self.overhead, self.pins)
 
     def step(self, entry: Entry) -> Projection:
         """The projection after one more entry of the branch."""
@@ -264,14 +274,18 @@ class Projection(Struct, frozen=True):
             ready = ready._put(item)
         return replace(ready, stub=self.stub + 1 if rest else -1)
 
-    def _closed(self) -> Projection:
+    def _stand_in(self) -> Item:
         stubs = tuple(ToolResult(i, (Text(NO_RESULT),), True, name) for i, name in self.open)
-        done = self._put(Item(Message("tool", stubs), self.owner, -1, "mend"))
-        return replace(done, open=(), owner=(), stub=len(self.items))
+        return Item(Message("tool", stubs), self.owner, -1, "mend")
+
+    def _closed(self) -> Projection:
+        return replace(self._put(self._stand_in()), open=(), owner=(), stub=len(self.items))
+
+    def _counted(self, item: Item) -> Item:
+        return item if item.count >= 0 else replace(item, count=self.counter.message(item.message))
 
     def _put(self, item: Item) -> Projection:
-        if item.count < 0:
-            item = replace(item, count=self.counter.message(item.message))
+        item = self._counted(item)
         return replace(
             self,
             items=self.items.grown(item),
