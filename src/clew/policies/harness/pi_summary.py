@@ -1,0 +1,208 @@
+"""Pi's summaries: the text the model is given, the calls it gets, and what becomes of its answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files as resources
+from typing import Any
+
+from msgspec import Struct
+
+from clew.errors import BadReply, RefusedReply, TruncatedReply
+from clew.messages import Message, Text, Thinking, Usage, system, user
+from clew.models.base import ModelCall, Reply
+from clew.models.steps import Steps
+from clew.policies.fences import fenced
+from clew.policies.harness.pi_cut import Files, Preparation, arguments
+from clew.policies.harness.pi_entries import PiEntry, Version
+
+RESULT_CHARS = 2_000
+"""Of a tool result the summariser sees so many characters (UTF-16 units)."""
+
+HISTORY_SHARE, PREFIX_SHARE = 0.8, 0.5
+"""Reply limits of 0.73.1 as shares of the reserve; 1.6 sets none."""
+
+NO_HISTORY = "No prior history."
+SPLIT = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+"""Upstream's literals around the summary of a split turn."""
+
+COMPACTION_LEAD = "What was said before this point has been replaced by a summary:"
+BRANCH_LEAD = "The conversation came back here from another branch. What happened there:"
+
+
+def compaction_text(summary: str) -> str:
+    """A compaction's summary as the model reads it."""
+    return f"{COMPACTION_LEAD}\n\n{fenced('summary', summary)}"
+
+
+def branch_text(summary: str) -> str:
+    """A branch's summary as the model reads it."""
+    return f"{BRANCH_LEAD}\n\n{fenced('summary', summary)}"
+
+
+class Summary(Struct, frozen=True):
+    """A finished summary, file lists appended, and what it took."""
+
+    text: str
+    files: Files
+    calls: int = 0
+    usage: Usage = Usage()
+
+    @property
+    def details(self) -> dict[str, list[str]]:
+        """The file lists, as the next compaction looks for them."""
+        return {"readFiles": self.files.read_files, "modifiedFiles": self.files.modified_files}
+
+
+def summarise(prepared: Preparation, reserve: int, version: Version, focus: str = "") -> Steps[Summary]:
+    """Summarises what a preparation replaces: one call, or two when a turn is split.
+
+    `reserve` bounds the replies in 0.73.1 (tokens). `focus` is what the user asked to keep in view.
+    Raises the `ModelError` of a reply that cannot be used.
+
+    Defects of 0.73.1, reproduced: without history before a split turn the previous summary is lost;
+    `focus` does not reach the summary of the turn's beginning; an empty answer and one cut off by the
+    length limit are taken. (Upstream makes its two calls at once; here one follows the other.)
+    """
+    capped = version == "0.73.1"
+    calls, usage = 0, Usage()
+    text = NO_HISTORY if capped or prepared.previous is None else prepared.previous
+    if prepared.history or not (prepared.splits and prepared.prefix):
+        kind = "update" if prepared.previous else "initial"
+        limit = int(reserve * HISTORY_SHARE) if capped else None
+        call = request(kind, prepared.history, version, limit, prepared.previous or "", focus)
+        reply: Reply = yield call
+        text, calls, usage = answer(reply, version), 1, reply.usage
+    if prepared.splits and prepared.prefix:
+        limit = int(reserve * PREFIX_SHARE) if capped else None
+        reply = yield request("turn_prefix", prepared.prefix, version, limit, "", "" if capped else focus)
+        text, calls, usage = text + SPLIT + answer(reply, version), calls + 1, usage + reply.usage
+    return Summary(text + file_tags(prepared.files), prepared.files, calls, usage)
+
+
+PROMPTS = {
+    "initial": "pi_history.txt",
+    "update": "pi_update.txt",
+    "turn_prefix": "pi_prefix.txt",
+    "branch": "pi_branch.txt",
+}
+
+
+def request(
+    kind: str,
+    entries: Sequence[PiEntry],
+    version: Version,
+    max_output: int | None,
+    previous: str = "",
+    focus: str = "",
+    instructions: str = "",
+) -> ModelCall:
+    """The call for one summary: the conversation as text, the previous summary, the instructions.
+
+    `kind` is a key of `PROMPTS`; `instructions`, when given, replace the prompt of that kind.
+    """
+    said = tuple(e.message for e in entries if e.message is not None)
+    prompt = fenced("conversation", serialised(said, version)) + "\n\n"
+    if previous:
+        prompt += fenced("previous-summary", previous) + "\n\n"
+    prompt += instructions or _prompt(PROMPTS[kind])
+    if focus and not instructions:
+        prompt += f"\n\nAdditional focus: {focus}"
+    return ModelCall(
+        (system(_prompt("pi_system.txt")), user(prompt)),
+        max_output=max_output,
+        purpose="summary",
+        source=said,
+        previous=previous,
+        focus=focus,
+        meta={"kind": kind},
+    )
+
+
+@cache
+def _prompt(name: str) -> str:
+    return (resources("clew.policies.harness") / "prompts" / name).read_text("utf-8").strip()
+
+
+def answer(reply: Reply, version: Version) -> str:
+    """The text of a summary reply. Raises for an error; in 1.6 also when it is cut off or calls a tool."""
+    reason = reply.finish_reason
+    if reason == "error":
+        raise BadReply("the provider ended the summary with an error", raw=reply.text)
+    if reason == "refusal":
+        raise RefusedReply("the model refused to summarise", raw=reply.text)
+    if version != "0.73.1" and reason == "length":
+        raise TruncatedReply("the summary was cut off by the output limit", raw=reply.text)
+    if version != "0.73.1" and reply.message.calls:
+        raise BadReply("the summary reply calls a tool", raw=reply.text)
+    return reply.text
+
+
+def file_tags(files: Files) -> str:
+    """The file lists as they stand at the end of a summary, and so in the next one's `previous`."""
+    lists = (("read-files", files.read_files), ("modified-files", files.modified_files))
+    return "".join(f"\n\n<{tag}>\n" + "\n".join(paths) + f"\n</{tag}>" for tag, paths in lists if paths)
+
+
+def serialised(messages: Sequence[Message], version: Version) -> str:
+    """A conversation as the text that is summarised: labelled blocks, images left out, results cut.
+
+    1.6 leaves thinking out.
+    """
+    blocks: list[str] = []
+    for message in messages:
+        if message.role == "user":
+            said = "".join(p.text for p in message.parts if isinstance(p, Text))
+            blocks += [f"[User]: {said}"] if said else []
+        elif message.role == "assistant":
+            blocks += _assistant(message, version)
+        elif message.role == "tool":
+            for result in message.results:
+                said = "".join(p.text for p in result.content if isinstance(p, Text))
+                blocks += [f"[Tool result]: {_head(said)}"] if said else []
+    return "\n\n".join(blocks)
+
+
+def _assistant(message: Message, version: Version) -> list[str]:
+    thinking = [p.text for p in message.parts if isinstance(p, Thinking)]
+    texts = [p.text for p in message.parts if isinstance(p, Text)]
+    calls = [f"{c.name}({_listed(c.arguments)})" for c in message.calls]
+    blocks = []
+    if thinking and version == "0.73.1":
+        blocks.append("[Assistant thinking]: " + "\n".join(thinking))
+    if texts:
+        blocks.append("[Assistant]: " + "\n".join(texts))
+    if calls:
+        blocks.append("[Assistant tool calls]: " + "; ".join(calls))
+    return blocks
+
+
+def _listed(text: str) -> str:
+    return ", ".join(f"{key}={compact_json(value)}" for key, value in arguments(text).items())
+
+
+def compact_json(value: Any) -> str:
+    """JSON as JavaScript's `JSON.stringify` writes it: no spaces, nothing escaped needlessly, 2.0 as 2."""
+    return json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _whole(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(v) for v in value]
+    return value
+
+
+def _head(text: str) -> str:
+    """The text, or its head and how many characters (UTF-16 units) were left out. No character is split."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    length = len(units) // 2
+    if length <= RESULT_CHARS:
+        return text
+    head = units[: RESULT_CHARS * 2].decode("utf-16-le", "ignore")
+    return f"{head}\n\n[... {length - RESULT_CHARS} more characters truncated]"
