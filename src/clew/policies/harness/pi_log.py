@@ -16,7 +16,7 @@ from typing import Any
 
 from clew.messages import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, user
 from clew.policies.harness.pi_entries import PiEntry, Version
-from clew.policies.harness.pi_summary import BRANCH_LEAD, compact_json, compaction_text
+from clew.policies.harness.pi_summary import BRANCH_LEAD, COMPACTION_LEAD, compact_json
 
 Json = Mapping[str, Any]
 
@@ -150,7 +150,7 @@ def for_model(message: Json) -> Message | None:
         case "branchSummary":
             return user(f"{BRANCH_LEAD}\n\n<summary>\n{message.get('summary') or ''}</summary>")
         case "compactionSummary":
-            return user(compaction_text(message.get("summary") or ""))
+            return user(f"{COMPACTION_LEAD}\n\n<summary>\n{message.get('summary') or ''}\n</summary>")
     return None
 
 
