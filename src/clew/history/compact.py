@@ -1,0 +1,3 @@
+"""`CompactHistory`: QitOS's history that shrinks and summarises what is old."""
+
+from __future__ import annotations
