@@ -1,0 +1,136 @@
+"""Policies by name: for code (`pi(keep=20_000)`) and for text (`"pi:keep=20000,window=200000"`)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clew.errors import BadBudget, UnknownName
+from clew.policies.guard import Guarded
+from clew.policies.harness.linear import Linear
+from clew.policies.harness.pi import Pi
+from clew.policies.harness.qitos import QitOS
+
+POLICIES: Mapping[str, type[Linear] | type[Pi] | type[QitOS]] = {"linear": Linear, "pi": Pi, "qitos": QitOS}
+"""The harness policies, unguarded, by name."""
+
+
+class Listing(Struct, frozen=True):
+    """A policy that `policy` knows: its name, what it does in a line, and its settings with their defaults."""
+
+    name: str
+    summary: str
+    settings: Mapping[str, Any]
+
+
+def available() -> tuple[Listing, ...]:
+    """All policies, in the order of their names."""
+    return tuple(Listing(name, _summary(kind), _settings(kind)) for name, kind in sorted(POLICIES.items()))
+
+
+def linear(*, window: int = 0, **settings: Any) -> Guarded:
+    """Mini-SWE-Agent's linear history, guarded: nothing is touched until the view would not fit.
+
+    `window` in tokens (0: the session's); `settings` are the fields of `harness.linear.Linear`.
+    Raises `UnknownName` or `BadBudget` on a setting that does not exist or cannot work.
+    """
+    return _made("linear", settings, window)
+
+
+def pi(*, window: int = 0, **settings: Any) -> Guarded:
+    """Pi's compaction, guarded: one summary for what is older than a number of tokens.
+
+    `window` in tokens (0: the session's); `settings` are the fields of `harness.pi.Pi`.
+    Raises `UnknownName` or `BadBudget` on a setting that does not exist or cannot work.
+    """
+    return _made("pi", settings, window)
+
+
+def qitos(*, window: int = 0, **settings: Any) -> Guarded:
+    """QitOS's compaction, guarded: previews of old messages, then a summary of all but the last rounds.
+
+    `window` in tokens (0: the session's); `settings` are the fields of `harness.qitos.QitOS`.
+    Raises `UnknownName` or `BadBudget` on a setting that does not exist or cannot work.
+    """
+    return _made("qitos", settings, window)
+
+
+def policy(spec: str) -> Guarded:
+    """The guarded policy of a text `name` or `name:setting=value,setting=value`.
+
+    Numbers may have underscores; tokens are never abbreviated (`500k` is refused). Raises
+    `UnknownName`, which lists what there is, or `BadBudget` on a value that cannot work.
+    """
+    name, _, rest = spec.strip().partition(":")
+    if name not in POLICIES:
+        raise UnknownName(f"no policy {name!r}; there are {', '.join(sorted(POLICIES))}")
+    texts = dict(_pairs(spec, rest))
+    known = {field.name: field.type for field in msgspec.structs.fields(POLICIES[name])}
+    window = int(_value(name, "window", texts.pop("window", "0"), int))
+    settings = {key: _value(name, key, text, known[key]) if key in known else text for key, text in texts.items()}
+    return _made(name, settings, window)
+
+
+def _made(name: str, settings: Mapping[str, Any], window: int) -> Guarded:
+    kind = POLICIES[name]
+    known = _settings(kind)
+    for key in settings:
+        if key not in known:
+            raise UnknownName(f"policy {name} has no setting {key!r}; it has {', '.join(known)}")
+    if isinstance(window, bool) or not isinstance(window, int) or window < 0:
+        raise BadBudget(f"policy {name}: window must be a number of tokens, not {window!r}")
+    try:
+        made = Guarded(msgspec.convert(settings, kind), window)
+    except msgspec.ValidationError as error:
+        raise BadBudget(f"policy {name}: {error}") from error
+    if window:
+        made.budget(window)
+    return made
+
+
+def _pairs(spec: str, text: str) -> Iterator[tuple[str, str]]:
+    for piece in filter(None, (p.strip() for p in text.split(","))):
+        key, equals, value = piece.partition("=")
+        if not equals:
+            raise BadBudget(f"{piece!r} in policy {spec!r} is not of the form setting=value")
+        yield key.strip(), value.strip()
+
+
+def _value(policy: str, key: str, text: str, kind: Any) -> Any:
+    """The text as the first of int, float, bool, str that the setting takes."""
+    short = re.fullmatch(r"([\d_.]+)\s*([kKmM])", text)
+    if short:
+        factor = {"k": 1_000, "m": 1_000_000}[short[2].lower()]
+        meant = (
+            f"{int(float(short[1].replace('_', '')) * factor):_}" if short[1].count(".") < 2 else "the number in full"
+        )
+        raise BadBudget(f"policy {policy}: {key}={text} is not a number of tokens; write {meant}")
+    for read in (int, float, _bool, str):
+        try:
+            return msgspec.convert(read(text), kind)
+        except (ValueError, msgspec.ValidationError):
+            continue
+    raise BadBudget(f"policy {policy}: {key}={text!r} is not of the kind {getattr(kind, '__name__', kind)}")
+
+
+def _bool(text: str) -> bool:
+    words = {"true": True, "yes": True, "false": False, "no": False}
+    if text.lower() not in words:
+        raise ValueError(text)
+    return words[text.lower()]
+
+
+def _settings(kind: type[Struct]) -> Mapping[str, Any]:
+    fields = {field.name: field.default for field in msgspec.structs.fields(kind)}
+    return {**fields, "window": 0}
+
+
+def _summary(kind: type[Struct]) -> str:
+    """The first line of the docstring of the policy's module."""
+    text = sys.modules[kind.__module__].__doc__ or ""
+    return text.strip().splitlines()[0]
