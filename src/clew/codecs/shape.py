@@ -1,0 +1,112 @@
+"""Reading JSON of unknown shape: every step is checked and a fault names its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
+
+from msgspec import Struct
+
+from clew.errors import BadPayload
+
+Json = dict[str, Any]
+
+
+class Spot(Struct, frozen=True):
+    """A place in a payload: the index of the message (None: outside of them) and the path inside it."""
+
+    index: int | None = None
+    path: str = ""
+
+    def __truediv__(self, step: str | int) -> Spot:
+        if isinstance(step, int):
+            return Spot(self.index, f"{self.path}[{step}]")
+        return Spot(self.index, f"{self.path}.{step}" if self.path else step)
+
+    def fail(self, reason: str) -> NoReturn:
+        """Raises `BadPayload` for this place."""
+        raise BadPayload(reason, index=self.index, field=self.path)
+
+
+def an_object(value: Any, at: Spot) -> Json:
+    """The value if it is a JSON object."""
+    if not isinstance(value, dict):
+        at.fail(f"expected an object, not {_kind(value)}")
+    return value
+
+
+def a_list(value: Any, at: Spot) -> list[Any]:
+    """The value if it is a list."""
+    if not isinstance(value, list):
+        at.fail(f"expected a list, not {_kind(value)}")
+    return value
+
+
+def a_string(value: Any, at: Spot) -> str:
+    """The value if it is a string."""
+    if not isinstance(value, str):
+        at.fail(f"expected a string, not {_kind(value)}")
+    return value
+
+
+def string(data: Json, key: str, at: Spot) -> str:
+    """The string under `key`, which must be there."""
+    if key not in data:
+        (at / key).fail("missing")
+    return a_string(data[key], at / key)
+
+
+def inner(data: Json, key: str, at: Spot) -> Json:
+    """The object under `key`, which must be there."""
+    if key not in data:
+        (at / key).fail("missing")
+    return an_object(data[key], at / key)
+
+
+def optional_string(data: Json, key: str, at: Spot) -> str:
+    """The string under `key`; empty when there is none."""
+    return a_string(data[key], at / key) if key in data else ""
+
+
+def rest(data: Json, known: Collection[str]) -> Json:
+    """A copy of the fields that are not `known`."""
+    return {k: copied(v) for k, v in data.items() if k not in known}
+
+
+def copied(value: Any) -> Any:
+    """A copy of a JSON value that shares no object or list with it, so that neither side can change the other."""
+    if isinstance(value, Mapping):
+        return {k: copied(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [copied(v) for v in value]
+    return value
+
+
+def json_text(value: Any, at: Spot) -> str:
+    """The value as JSON text; `json_object` of it gives the same value back."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        at.fail(f"cannot be written as JSON: {error}")
+
+
+def json_object(text: str) -> Json | None:
+    """The object that JSON text stands for; None when it is not JSON or not an object."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def count(data: Any, *path: str) -> int:
+    """The whole number at the end of the path; 0 when there is none (providers leave counts out, or null)."""
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, int) and not isinstance(data, bool) and data > 0 else 0
+
+
+def _kind(value: Any) -> str:
+    names = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string"}
+    return names.get(type(value), "a list" if isinstance(value, list) else "an object")
