@@ -12,6 +12,9 @@ from clew.messages import Message
 Ids = tuple[int | tuple[int, int], ...]
 """Entry ids, runs of consecutive ones written as (first, last): long spans stay short in the log."""
 
+SELF = 0
+"""In a compaction's edits: the compaction's own entry, for which a message inserted without sources stands."""
+
 How = Literal["summary", "mask", "shrink", "keep"]
 """What a replacement is: a summary of its sources, a placeholder for them, a shortened copy, or the
 same content at another place."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from clew.budget import Budget
 from clew.messages import Usage
 from clew.models.steps import Steps
-from clew.sessions.edits import Drop, Edit, Insert, Replace, unpack
+from clew.sessions.edits import Edit
 from clew.sessions.entries import Account, Compaction
 from clew.sessions.view import Item, View
 
@@ -61,44 +61,43 @@ def compaction(
     details: Mapping[str, Any] | None = None,
 ) -> Compaction:
     """A compaction of these edits, measured: tokens before and after, and the account of every message."""
+    after = view.edited(edits)
     return Compaction(
         edits=tuple(edits),
         reason=due.reason,
         policy=policy,
         before=view.tokens,
-        after=view.edited(edits).tokens,
-        account=account(view, edits),
+        after=after.tokens,
+        account=account(view, after),
         calls=calls,
         usage=usage,
         details=dict(details or {}),
     )
 
 
-def account(view: View, edits: Sequence[Edit]) -> Account:
-    """What the edits make of every message of the view."""
-    fate: dict[int, str] = {}
-    for edit in edits:
-        if isinstance(edit, Drop):
-            for i in unpack(edit.ids):
-                fate.setdefault(i, "dropped")
-        elif isinstance(edit, Replace):
-            word = {"summary": "summarised", "mask": "masked", "shrink": "masked", "keep": "kept"}[edit.how]
-            for i in unpack(edit.ids):
-                if fate.get(i) != "summarised":
-                    fate[i] = word
-        if isinstance(edit, Insert) and edit.how in ("summary", "keep"):
-            for i in unpack(edit.sources):
-                if fate.get(i) == "dropped" or edit.how == "keep":
-                    fate[i] = "summarised" if edit.how == "summary" else "kept"
-    counts = {"kept": 0, "summarised": 0, "masked": 0, "dropped": 0}
+def account(view: View, after: View) -> Account:
+    """What became of every message of a view in the view that edits made of it.
+
+    A message that stands in several places counts where most of it is left: kept before masked before
+    summarised before dropped.
+    """
+    fates: dict[int, list[Item]] = {}
+    for item in after.items:
+        if item.kind != "mend":
+            for i in item.ids:
+                fates.setdefault(i, []).append(item)
+    counts = dict.fromkeys(_FATES, 0)
     for item in view.items:
         if item.kind != "mend":
-            counts[_worst(fate, item)] += 1
+            found = {_fate(item, left) for i in item.ids for left in fates.get(i, ())}
+            counts[next((word for word in _FATES if word in found), "dropped")] += 1
     return Account(**counts)
 
 
-def _worst(fate: Mapping[int, str], item: Item) -> str:
-    words = {fate.get(i, "kept") for i in item.ids}
-    if len(words) == 1:
-        return words.pop()
-    return "kept" if "kept" in words else "summarised" if "summarised" in words else words.pop()
+_FATES = ("kept", "masked", "summarised", "dropped")
+
+
+def _fate(item: Item, left: Item) -> str:
+    if left.message == item.message:
+        return "kept"
+    return {"mask": "masked", "shrink": "masked", "summary": "summarised"}.get(left.kind, "kept")

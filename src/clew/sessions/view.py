@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.messages import Message, Text, ToolResult, user
-from clew.sessions.edits import Edit, How, Insert, Replace, unpack
+from clew.sessions.edits import SELF, Edit, How, Insert, Replace, unpack
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Pin, Said
 from clew.tokens.protocol import Learning, TokenCounter
 
@@ -130,7 +130,7 @@ class View(Struct, frozen=True):
     def edited(self, edits: Sequence[Edit]) -> View:
         """The view as it would be with the edits: what the log will show once they are committed."""
         state = Projection(self.counter, self.items, overhead=self.overhead, pins=self.pins)
-        return state.edited(edits, 0).view
+        return state.edited(edits, SELF).view
 
     def safe_cuts(self) -> list[int]:
         """Indices before which a cut splits no round; 0 and the length included."""
@@ -306,7 +306,7 @@ def apply(items: Iterable[Item], edits: Sequence[Edit], entry: int) -> list[Item
             new = Item(edit.message, tuple(unpack(edit.sources)) or (entry,), -1, edit.how)
             now.insert(_place(now, edit.after), new)
             continue
-        named = set(unpack(edit.ids))
+        named = {entry if i == SELF else i for i in unpack(edit.ids)}
         touched = [i for i, item in enumerate(now) if named.issuperset(item.ids)]
         if not touched:
             continue
