@@ -15,12 +15,11 @@ listed one that no longer differs.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,19 +64,8 @@ def folder() -> Path:
 
 def adapters() -> dict[str, ModuleType]:
     """The adapter modules, by the name of the folder that holds their system's cases."""
-    return {
-        path.stem.removeprefix("adapter_").replace("_", "-"): _load(path) for path in sorted(HERE.glob("adapter_*.py"))
-    }
-
-
-@cache
-def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    names = sorted(path.stem for path in HERE.glob("adapter_*.py"))
+    return {name.removeprefix("adapter_").replace("_", "-"): import_module(f"golden.{name}") for name in names}
 
 
 def cases() -> list[Case]:
