@@ -1,0 +1,103 @@
+"""What single lines of a Claude Code file say: replies put together again, and user lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from clew.codecs import anthropic
+from clew.errors import BadPayload
+from clew.messages import Message, Text
+from clew.sessions.entries import Note
+from clew.transcripts.events import Line
+from clew.transcripts.figures import anthropic_usage, count, seconds
+from clew.transcripts.lines import Record
+
+NAME = "claude-code"
+
+_MACHINE = ("<command-", "<local-command-", "<task-notification>", "<system-reminder>", "<bash-")
+"""How text begins that the tool writes in the user's name."""
+
+
+def reply(lines: Sequence[Record], parent: str | None, side: bool, billed: bool) -> Line:
+    """One API message of all its lines; `billed` says whether its usage is still to be counted."""
+    first = lines[0]
+    blocks: list[Any] = []
+    best: Any = None
+    envelope: dict[str, Any] = {}
+    for record in lines:
+        envelope = record.value.pop("message")
+        content = envelope.pop("content", None)
+        if isinstance(content, list):
+            blocks += content
+        elif content is not None:
+            blocks.append({"type": "text", "text": content})
+        usage = envelope.get("usage")
+        if isinstance(usage, dict) and (best is None or _output(usage) >= _output(best)):
+            best = usage
+    key = first.value["uuid"]
+    meta: dict[str, Any] = {NAME: {"message": envelope, "lines": [record.value for record in lines]}}
+    raw = first.raw if len(lines) == 1 else b"".join(record.raw for record in lines)
+    at = seconds(first.value.get("timestamp"))
+    if side:
+        meta["transcript"] = {"origin": "subagent"}
+    try:
+        decoded = anthropic.decode([{"role": "assistant", "content": blocks}])
+    except BadPayload as error:
+        note = Note(f"{NAME}/unreadable", {"reason": str(error), "content": blocks, **meta[NAME]})
+        return Line(key, parent, note, raw, at, side)
+    parts = decoded[0].parts if decoded else ()
+    usage = anthropic_usage(best) if billed else None
+    return Line(key, parent, Message("assistant", parts, usage, meta), raw, at, side)
+
+
+def _output(usage: Mapping[str, Any]) -> int:
+    return count(usage.get("output_tokens"))
+
+
+def said(record: Record, key: str, parent: str | None, side: bool) -> Iterator[Line]:
+    """The messages of a user line: its tool results, and what the user (or the tool in their name) wrote."""
+    value = record.value
+    message = value.pop("message")
+    content = message.pop("content", None)
+    if message != {"role": "user"}:
+        value["message"] = message
+    at = seconds(value.get("timestamp"))
+    try:
+        decoded = anthropic.decode([{"role": "user", "content": content}])
+    except BadPayload as error:
+        note = Note(f"{NAME}/unreadable", {**value, "reason": str(error), "content": content})
+        yield Line(key, parent, note, record.raw, at, side)
+        return
+    if not decoded:
+        decoded = [Message("user")]
+    for n, spoken in enumerate(decoded):
+        name = f"{key}/{n}" if n else key
+        meta = dict(spoken.meta)
+        if n == 0:
+            meta[NAME] = {"lines": [value]}
+        if (origin := _origin(spoken, value, side)) != "human":
+            meta["transcript"] = {"origin": origin}
+        yield Line(name, parent, replace(spoken, meta=meta), record.raw, at, side)
+        parent = name
+
+
+def _origin(message: Message, value: Mapping[str, Any], side: bool) -> str:
+    """Who speaks: human, tool, summary, harness (text the tool adds in the user's name), or subagent."""
+    if message.role == "tool":
+        return "tool"
+    if side:
+        return "subagent"
+    if value.get("isCompactSummary") is True:
+        return "summary"
+    first = message.parts[0] if message.parts else None
+    if value.get("isMeta") is True or (isinstance(first, Text) and first.text.startswith(_MACHINE)):
+        return "harness"
+    return "human"
+
+
+def holds_results(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    return isinstance(content, list) and any(isinstance(b, dict) and b.get("type") == "tool_result" for b in content)

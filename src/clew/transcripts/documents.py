@@ -1,0 +1,144 @@
+"""Whole JSON documents that hold messages, read one message at a time, and what is left of broken ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clew.transcripts.events import Damage
+from clew.transcripts.lines import storable
+
+_SYSTEM = re.compile(r'\{\s*"system"\s*:\s*')
+
+What = Literal["start", "system", "message", "envelope"]
+
+_loose = json.JSONDecoder(strict=False)
+_decode = msgspec.json.decode
+_encode = msgspec.json.Encoder().encode
+_object_of_raw = msgspec.json.Decoder(dict[str, Raw])
+_list_of_raw = msgspec.json.Decoder(list[Raw])
+
+
+class Piece(Struct, frozen=True):
+    """One value of a document: its text, and what it is.
+
+    A "start" begins another conversation and holds its first message, if `raw` is not empty. `line`
+    is where it stands: the line number in JSON Lines, the place in its list in a document.
+    """
+
+    raw: bytes
+    value: Any
+    what: What
+    line: int
+
+
+def message(value: Any, line: int, what: What = "message") -> Piece:
+    """A piece known by its value, however it was written."""
+    return Piece(_encode(value), value, what, line)
+
+
+def is_document(file: BinaryIO) -> bool:
+    """Whether a JSON file is one document; else it is JSON Lines. The file is read from its start again."""
+    first = file.readline()
+    second = file.readline()
+    file.seek(0)
+    text = first.lstrip(b"\xef\xbb\xbf \t\r\n\0")
+    if text.startswith(b"["):
+        return True
+    if not second:
+        return True
+    return not (_is_object(first) or _is_object(second) or second.lstrip().startswith(b'{"'))
+
+
+def pieces(data: bytes, lists: Sequence[str]) -> Iterator[Piece | Damage]:
+    """The conversations of a document: a list of messages, an envelope, or a list of envelopes."""
+    data = data.lstrip(b"\xef\xbb\xbf")
+    try:
+        whole: Any = _list_of_raw.decode(data) if data.lstrip().startswith(b"[") else [Raw(data)]
+        found = [(raw, _envelope(raw, lists)) for raw in whole]
+        for _, envelope in found:
+            if envelope is not None:
+                _decode(memoryview(envelope[1]), type=list[Raw])
+    except (msgspec.DecodeError, RecursionError) as error:
+        yield Damage(1, f"broken JSON ({error}); what could be found in it was read", lost=False)
+        yield from salvaged(data.decode(errors="replace"), lists)
+        return
+    alone = True
+    for n, (raw, envelope) in enumerate(found, 1):
+        if envelope is None:
+            yield message(_decode(raw), n, "start" if alone else "message")
+            alone = False
+            continue
+        yield from _opened(envelope, n)
+
+
+def _envelope(raw: Raw, lists: Sequence[str]) -> tuple[dict[str, Raw], Raw] | None:
+    """The fields of an envelope and its list of messages; None when the value is a message itself."""
+    if not bytes(memoryview(raw)[:64]).lstrip().startswith(b"{"):
+        return None
+    fields = _object_of_raw.decode(raw)
+    if "role" in fields or "type" in fields:
+        return None
+    for name in lists:
+        if name in fields and bytes(memoryview(fields[name])[:64]).lstrip().startswith(b"["):
+            return fields, fields.pop(name)
+    return None
+
+
+def _opened(envelope: tuple[dict[str, Raw], Raw], n: int) -> Iterator[Piece]:
+    fields, items = envelope
+    yield Piece(b"", {}, "start", n)
+    if "system" in fields:
+        yield Piece(b"", _decode(fields.pop("system")), "system", n)
+    for at, raw in enumerate(_list_of_raw.decode(items), 1):
+        yield message(_decode(raw), at)
+    if fields:
+        rest = {name: _decode(raw) for name, raw in fields.items()}
+        yield message(rest, n, "envelope")
+
+
+def salvaged(text: str, lists: Sequence[str]) -> Iterator[Piece]:
+    """The messages of a broken or cut document, in order: every object with a role, or an item's type."""
+    opening = re.compile(rf'"({"|".join(lists)})"\s*:\s*\[')
+    at = number = 0
+    while (start := text.find("{", at)) >= 0:
+        begins = number == 0 or opening.search(text, at, start + 1) is not None
+        system = _SYSTEM.match(text, start)
+        value, end = _value(text, start)
+        if not isinstance(value, dict):
+            at = start + 1
+            if system is not None:
+                prompt, at = _value(text, system.end())
+                number += prompt is not None
+                yield Piece(b"", {}, "start", number)
+                yield Piece(b"", prompt, "system", number)
+        elif "role" in value or _is_item(value):
+            number += 1
+            yield message(storable(value)[0], number, "start" if begins else "message")
+            at = end
+        else:
+            at = start + 1 if any(isinstance(value.get(name), list) for name in lists) else end
+
+
+def _value(text: str, at: int) -> tuple[Any, int]:
+    try:
+        return _loose.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None, at + 1
+
+
+def _is_item(value: dict[str, Any]) -> bool:
+    kind = value.get("type")
+    return isinstance(kind, str) and (kind == "reasoning" or kind.endswith(("_call", "_call_output")))
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(_decode(line), dict)
+    except (msgspec.DecodeError, RecursionError):
+        return False
