@@ -9,7 +9,7 @@ characters. Provider fields are kept under `meta["anthropic"]`; keys with `@` ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import Any
 
@@ -42,7 +42,7 @@ from clew.codecs.shape import (
     rest,
     string,
 )
-from clew.codecs.turns import numbered, turns
+from clew.codecs.turns import Shown, numbered, side, turns
 from clew.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from clew.models.base import FinishReason
 
@@ -106,12 +106,14 @@ def _system(data: Json) -> list[Message]:
 def _split(data: Json, at: Spot) -> list[Message]:
     """The one or two messages that a provider message stands for: tool results, and what was said."""
     role = string(data, "role", at)
-    if role not in ("user", "assistant"):
-        (at / "role").fail(f"unknown role {role!r}; known: user, assistant")
+    if role not in ("user", "assistant", "system"):
+        (at / "role").fail(f"unknown role {role!r}; known: user, assistant, system")
     if "content" not in data:
         (at / "content").fail("missing")
     parts, marks = _content(data["content"], role, at / "content")
     meta = marked(CODEC, rest(data, ("role", "content")) | marks)
+    if role == "system":
+        return [Message("system", parts, None, {CODEC: own(meta, CODEC) | {"@system": True}})]
     if role == "assistant":
         return [Message("assistant", parts, None, meta)]
     results = tuple(p for p in parts if isinstance(p, ToolResult))
@@ -201,8 +203,9 @@ def encode(messages: Iterable[Message]) -> Json:
     system = _encode_system(head, ids)
     if system is not None:
         out["system"] = system
-    written = ((m, _encode_message(m, ids)) for m in messages[len(head) :])
-    out["messages"] = [_encode_turn(turn) for turn in turns((w for w in written if w[1]), CODEC)]
+    shown = [(m, _encode_message(m, ids)) for m in messages[len(head) :]]
+    sided = _sided([(m, blocks) for m, blocks in shown if blocks or _directive(m)])
+    out["messages"] = [_encode_turn(turn) for turn in turns(sided, CODEC)]
     _strip_end(out["messages"])
     return out
 
@@ -221,26 +224,54 @@ def _encode_message(message: Message, ids: CallIds) -> list[Json]:
         ids.reply()
     role = message.role
     blocks = _shown([_encode_part(p, "user" if role == "tool" else role, ids) for p in message.parts])
-    if role == "system":
-        return [{"type": "text", "text": system_note(b["text"])} for b in blocks if b["type"] == "text"]
     if not blocks and role == "user" and left_out(message.parts):
         return [{"type": "text", "text": UNSHOWN}]
     return blocks
 
 
-def _encode_turn(turn: list[tuple[Message, list[Json]]]) -> Json:
+def _sided(messages: list[tuple[Message, list[Json]]]) -> Iterator[Shown[Json]]:
+    """Says which side each message is written on.
+
+    Models from Claude Opus 4.8 on take system messages in the conversation where a user message is
+    before and an assistant message, or nothing, after. A system message decoded from such a place
+    stays one while its place is like that; any other is labelled user text.
+    """
+    for i, (message, blocks) in enumerate(messages):
+        if message.role == "system":
+            before = i > 0 and (side(messages[i - 1][0]) == "user" or _ends_in_server_tool(messages[i - 1][1]))
+            after = i + 1 == len(messages) or messages[i + 1][0].role == "assistant"
+            if _directive(message) or (before and after and "@system" in own(message.meta, CODEC)):
+                yield Shown("system", message, blocks)
+            else:
+                notes = [system_note(b["text"]) for b in blocks if b["type"] == "text"]
+                yield Shown("user", message, [{"type": "text", "text": text} for text in notes])
+        else:
+            yield Shown(side(message), message, blocks)
+
+
+def _directive(message: Message) -> bool:
+    """A system message without text that sets `output_config` from its place on; the API takes it anywhere."""
+    return not message.parts and "output_config" in own(message.meta, CODEC)
+
+
+def _ends_in_server_tool(blocks: list[Json]) -> bool:
+    kind: str = blocks[-1]["type"] if blocks else ""
+    return kind == "server_tool_use" or kind.endswith("_tool_result")
+
+
+def _encode_turn(turn: list[Shown[Json]]) -> Json:
     fields: Json = {}
     content: list[Json] = []
-    for message, blocks in turn:
+    for _, message, blocks in turn:
         fields |= own(message.meta, CODEC)
         # Thinking leads its message; of a reply joined to an earlier one it is left out.
         content += [b for b in blocks if b["type"] not in _THINKING] if content else blocks
     how = fields.pop("@content", "")
-    fields.pop("@at", None)
+    for mark in ("@at", "@system"):
+        fields.pop(mark, None)
     content.sort(key=lambda b: b["type"] != "tool_result")
     as_list = how == "list" or len(turn) > 1
-    role = "assistant" if turn[0][0].role == "assistant" else "user"
-    return {"role": role, "content": _string_or_list(content, as_list), **fields}
+    return {"role": turn[0].side, "content": _string_or_list(content, as_list), **fields}
 
 
 def _shown(blocks: Iterable[Json | None]) -> list[Json]:

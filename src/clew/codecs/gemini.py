@@ -13,6 +13,7 @@ made have none, and whoever sends them adds the placeholder the API documents.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any
@@ -45,7 +46,7 @@ from clew.codecs.shape import (
     rest,
     string,
 )
-from clew.codecs.turns import numbered, turns
+from clew.codecs.turns import Shown, numbered, turns
 from clew.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 CODEC = "gemini"
@@ -60,6 +61,7 @@ _KINDS = (
     "codeExecutionResult",
 )
 _SNAKE = ("system_instruction", "function_call", "function_response", "inline_data", "file_data")
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*")
 _USER_ROLES = ("user", "function", "tool")
 
 
@@ -230,20 +232,24 @@ def encode(messages: Iterable[Message]) -> Json:
     system = [p for m in head for p in writer.message(m)]
     if system:
         out["systemInstruction"] = {"parts": system} | own(head[0].meta, CODEC)
-    written = ((m, writer.later(m)) for m in messages[len(head) :])
-    out["contents"] = [_encode_turn(turn) for turn in turns((w for w in written if w[1]), CODEC)]
+    shown = (Shown(_side(m), m, writer.later(m)) for m in messages[len(head) :])
+    out["contents"] = [_encode_turn(turn) for turn in turns((s for s in shown if s.parts), CODEC)]
     return out
 
 
-def _encode_turn(turn: list[tuple[Message, list[Json]]]) -> Json:
+def _side(message: Message) -> str:
+    return "model" if message.role == "assistant" else "user"
+
+
+def _encode_turn(turn: list[Shown[Json]]) -> Json:
     fields: Json = {}
-    for message, _ in turn:
-        fields |= own(message.meta, CODEC)
-    role = "model" if turn[0][0].role == "assistant" else fields.pop("@role", "user")
+    for shown in turn:
+        fields |= own(shown.message.meta, CODEC)
+    role = fields.pop("@role", turn[0].side)
     fields.pop("@at", None)
     places = fields.pop("@places", [])
-    results = [p for _, parts in turn for p in parts if "functionResponse" in p]
-    said = [p for _, parts in turn for p in parts if "functionResponse" not in p]
+    results = [p for shown in turn for p in shown.parts if "functionResponse" in p]
+    said = [p for shown in turn for p in shown.parts if "functionResponse" not in p]
     parts = _placed(results, said, places)
     out: Json = {"role": role, "parts": parts} if role else {"parts": parts}
     return out | fields
@@ -336,8 +342,11 @@ def _unmark(out: Json, fields: Json) -> None:
 
 
 def _name(name: str) -> str:
-    """Function names may have dots and colons here, which other providers refuse."""
-    return name if name and all(tool_name(c) == c or c in ".:" for c in name) else tool_name(name)
+    """A valid function name: it begins with a letter or `_`, and may have dots and colons, unlike elsewhere."""
+    if _NAME.fullmatch(name):
+        return name
+    valid = tool_name(name)
+    return valid if _NAME.fullmatch(valid) else f"_{valid}"
 
 
 def _encode_image(image: Image) -> Json:

@@ -165,12 +165,12 @@ def _assistant(parts: tuple[Part, ...], fields: Json, at: Spot, ids: Unnumbered)
     if isinstance(reasoning, str) and reasoning:
         del fields["reasoning_content"]
         parts = (Thinking(reasoning, meta={CODEC: {"type": "reasoning_content"}}), *parts)
-    if fields.get("tool_calls"):
-        here = at / "tool_calls"
-        calls = a_list(fields.pop("tool_calls"), here)
+    here = at / "tool_calls"
+    if fields.get("tool_calls") is not None and (calls := a_list(fields["tool_calls"], here)):
+        del fields["tool_calls"]
         parts = (*parts, *(_call(an_object(c, here / i), here / i) for i, c in enumerate(calls)))
     ids.reply()
-    if fields.get("function_call"):
+    if fields.get("function_call") is not None:
         function = an_object(fields.pop("function_call"), at / "function_call")
         name = string(function, "name", at / "function_call")
         text = string(function, "arguments", at / "function_call")
