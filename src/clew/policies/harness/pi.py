@@ -20,7 +20,8 @@ Where Clew differs: the trigger counts with the session's counter, calibrated by
 Pi takes the newest reply's usage and characters over 4 for what follows (`pi_entries.fill`); in windows
 below 80,000 tokens the defaults of `reserve` and `keep` shrink to a quarter of the window, where Pi
 would compact before every call; system messages inside the conversation stay where they are; the two
-summaries of a split turn are asked for one after the other (as 1.6 does). The decisions are in
+summaries of a split turn are asked for one after the other (as 1.6 does); pinned texts stand at the end
+of the summary. The decisions are in
 `pi_cut`, the summaries in `pi_summary`, branch summaries in `pi_branches`.
 """
 
@@ -37,6 +38,7 @@ from clew.errors import BadBudget
 from clew.messages import Message, Text
 from clew.models.steps import Steps
 from clew.policies import triggers
+from clew.policies.fences import pinned, summary_text
 from clew.policies.harness.pi_cut import Preparation, prepare
 from clew.policies.harness.pi_entries import PiEntry, Version
 from clew.policies.harness.pi_summary import Summary, compaction_text, summarise
@@ -154,7 +156,7 @@ def _summary(entry: PiEntry, *, first: bool) -> PiEntry:
         entry,
         kind="compaction" if last else "branch_summary",
         role="compactionSummary" if last else "branchSummary",
-        summary=noted.get("summary") or entry.source.message.text,
+        summary=noted.get("summary") or summary_text(entry.source.message),
         first_kept=entry.id + 1,
         details=noted,
     )
@@ -166,7 +168,8 @@ def _edit(view: View, prepared: Preparation, summary: Summary) -> Edit:
     When nothing is before it (0.73.1 compacts all the same) the summary is put in front.
     """
     noted: dict[str, Any] = {"summary": summary.text, **summary.details}
-    message = Message("user", (Text(compaction_text(summary.text)),), meta={"clew": noted})
+    text = compaction_text(pinned(summary.text, view.pins))
+    message = Message("user", (Text(text),), meta={"clew": noted})
     gone = [
         item
         for place, item in enumerate(_conversation(view), 1)

@@ -118,7 +118,7 @@ class Files(Struct, frozen=True):
         """
         found: dict[str, list[str]] = {"read": [], "write": [], "edit": []}
         for call in message.calls if message else ():
-            target = arguments(call.arguments).get("path") if call.name in found else None
+            target = (arguments(call.arguments) or {}).get("path") if call.name in found else None
             if isinstance(target, str) and target:
                 found[call.name].append(target)
         if not any(found.values()):
@@ -140,13 +140,13 @@ class Files(Struct, frozen=True):
         return sorted({*self.read} - {*self.edited, *self.written}, key=_utf16)
 
 
-def arguments(text: str) -> dict[str, Any]:
-    """A call's arguments; empty when they are not a JSON object."""
+def arguments(text: str) -> dict[str, Any] | None:
+    """A call's arguments; None when they are not a JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _joined(known: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:

@@ -180,7 +180,8 @@ def _assistant(message: Message, version: Version) -> list[str]:
 
 
 def _listed(text: str) -> str:
-    return ", ".join(f"{key}={compact_json(value)}" for key, value in arguments(text).items())
+    given = arguments(text)
+    return text if given is None else ", ".join(f"{key}={compact_json(value)}" for key, value in given.items())
 
 
 def compact_json(value: Any) -> str:
