@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -175,11 +175,13 @@ def _parts(parts: Iterable[str | Part]) -> tuple[Part, ...]:
     return tuple(Text(p) if isinstance(p, str) else p for p in parts)
 
 
+T = TypeVar("T", bound=Struct)
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def sanitized(message: Message) -> tuple[Message, int]:
-    """The message with lone surrogates replaced by U+FFFD, and how many there were.
+def sanitized(message: T) -> tuple[T, int]:
+    """The message (or other struct) with lone surrogates replaced by U+FFFD, and how many there were.
 
     Lone surrogates cannot be written as UTF-8; they come from text cut in the middle of a
     character or from broken JSON escapes. Without any, the same object comes back.
@@ -211,5 +213,5 @@ def sanitized(message: Message) -> tuple[Message, int]:
             return value if same and list(pairs) == list(value) else pairs
         return value
 
-    result: Message = clean(message)
+    result: T = clean(message)
     return result, seen

@@ -1,0 +1,42 @@
+"""The rows a store holds: plain values, with an entry's body as JSON that storage never reads."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+
+class SessionRow(Struct, frozen=True):
+    """A session as the store knows it, and all that listing sessions needs.
+
+    `leaf` is the entry the session stands at (None before the first), `last` the newest id ever
+    given, `entries` how many entries are its own. A fork names the session and the entry it
+    continues. Times are seconds since 1970. `lease_owner` is who may write now ("" for nobody),
+    until `lease_expires`. `meta` is JSON.
+    """
+
+    namespace: str
+    id: str
+    title: str = ""
+    created: float = 0.0
+    updated: float = 0.0
+    leaf: int | None = None
+    last: int = 0
+    entries: int = 0
+    parent: str | None = None
+    parent_entry: int | None = None
+    lease_owner: str = ""
+    lease_expires: float = 0.0
+    meta: bytes = b"{}"
+
+
+class EntryRow(NamedTuple):
+    """An entry as stored; `body` is its JSON. In a damaged file any value may be anything."""
+
+    id: int
+    parent: int | None
+    kind: str
+    at: float
+    key: str
+    body: bytes

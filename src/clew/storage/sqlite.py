@@ -1,0 +1,147 @@
+"""SQLite: one file, no server. All that is particular to it is here.
+
+WAL with synchronous FULL: a commit is on disk when it returns, readers never wait, one process
+writes at a time and the others wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import NullPool
+
+from clew.errors import StoreError
+from clew.storage.migrate import bring_up, current
+from clew.storage.schema import REVISIONS
+from clew.storage.store import Store, reporting
+
+BEGIN = "BEGIN IMMEDIATE"
+BUSY_SECONDS = 30.0
+"""How long a write waits for those of other processes, each of which takes milliseconds."""
+
+APPLICATION_ID = int.from_bytes(b"Clew")
+"""Written into the file's header (bytes 68 to 71), so that other programs' databases are told apart."""
+
+_MAGIC = b"SQLite format 3\0"
+
+
+def open_file(path: Path, *, create: bool) -> Store:
+    """Opens the store in a file; with `create`, makes the file (0600) and its folders (0700) if need be.
+
+    A file that is no store of ours is refused before SQLite touches it. Raises `StoreError`.
+    """
+    where = str(path)
+    try:
+        with _OPENING:
+            if create and not path.exists():
+                _create(path)
+            file = _identity(path)
+            if file not in _OPEN.values():
+                _check(path)
+            raw = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=_Connection
+            )
+            _OPEN[raw] = file
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"{where}: {error}; check the path and its permissions") from error
+    return _store(raw, where)
+
+
+def open_memory() -> Store:
+    """A store in memory, gone when it is closed."""
+    return _store(sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False), "memory://")
+
+
+class _Connection(sqlite3.Connection):
+    def close(self) -> None:
+        super().close()
+        _OPEN.pop(self, None)
+
+
+_OPEN: WeakKeyDictionary[sqlite3.Connection, tuple[int, int]] = WeakKeyDictionary()
+"""The files this process has open. Such a file must not be read outside SQLite: to close it, even
+after only reading, would take away the locks that SQLite's connections of this process hold on it."""
+
+_OPENING = threading.Lock()
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    if not path.exists():
+        raise StoreError(f"{path}: there is no store here")
+    stat = path.stat()
+    return stat.st_dev, stat.st_ino
+
+
+def _create(path: Path) -> None:
+    for folder in reversed(path.absolute().parents):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:  # another process was faster
+        return
+
+
+def _check(path: Path) -> None:
+    with path.open("rb") as file:
+        head = file.read(100)
+    if not head:
+        return
+    if len(head) < 100 or not head.startswith(_MAGIC):
+        raise StoreError(f"{path} is not a Clew store but some other file; it was left as it is")
+    if int.from_bytes(head[68:72]) != APPLICATION_ID:
+        raise StoreError(f"{path} is a database of another program; it was left as it is")
+
+
+def _store(raw: sqlite3.Connection, where: str) -> Store:
+    raw.text_factory = partial(str, encoding="utf-8", errors="replace")
+    engine = create_engine("sqlite://", creator=lambda: raw, poolclass=NullPool)
+    try:
+        with reporting(where):
+            connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            _prepare(connection)
+        return Store(connection, BEGIN, where)
+    except BaseException:
+        raw.close()
+        raise
+
+
+def _prepare(db: Connection) -> None:
+    """Settings of the connection, and the schema.
+
+    The tables and the application id are made in one transaction while the file still uses a
+    rollback journal: whatever happens in between, the file is empty or a whole store.
+    """
+    for setting in ("foreign_keys=ON", "synchronous=FULL", "fullfsync=ON", "checkpoint_fullfsync=ON"):
+        db.exec_driver_sql(f"PRAGMA {setting}")  # fullfsync: on macOS a plain fsync does not reach the disk
+    if current(db) != REVISIONS[-1]:
+        db.exec_driver_sql(BEGIN)
+        try:
+            bring_up(db)
+            db.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+            db.exec_driver_sql("COMMIT")
+        except BaseException:
+            db.connection.rollback()
+            raise
+    _wal(db)
+
+
+def _wal(db: Connection) -> None:
+    """Switches to WAL, which the file then remembers. Needs a moment without any other reader, for
+    which SQLite does not wait by itself."""
+    until = time.monotonic() + BUSY_SECONDS
+    while db.exec_driver_sql("PRAGMA journal_mode").scalar() not in ("wal", "memory"):
+        try:
+            db.exec_driver_sql("PRAGMA journal_mode=WAL")
+        except OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)

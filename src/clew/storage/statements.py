@@ -1,0 +1,72 @@
+"""The SQL of the store, as SQLAlchemy expressions: compiled for each database, and only once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, and_, bindparam, insert, literal, select, type_coerce, update
+from sqlalchemy.types import NullType
+
+from clew.storage.rows import SessionRow
+from clew.storage.schema import entries, sessions
+
+BATCH = 200
+"""Rows fetched at a time, and keys looked up in one statement."""
+
+
+def _raw(column: Column[Any]) -> ColumnElement[Any]:
+    """The column's value as the database has it: what a damaged file holds must not break the reading."""
+    return type_coerce(column, NullType()).label(column.name)
+
+
+COLUMNS = [_raw(sessions.c[name]) for name in SessionRow.__struct_fields__]
+SESSION = select(*COLUMNS).where(sessions.c.namespace == bindparam("namespace"), sessions.c.id == bindparam("id"))
+SESSIONS = (
+    select(*COLUMNS)
+    .where(sessions.c.namespace == bindparam("namespace"))
+    .order_by(sessions.c.updated.desc(), sessions.c.id)
+)
+_OF_SESSION = and_(entries.c.namespace == bindparam("namespace"), entries.c.session == bindparam("session"))
+_CHOSEN = and_(_OF_SESSION, entries.c.id >= bindparam("first"), entries.c.id <= bindparam("last"))
+LINKS = select(_raw(entries.c.id), _raw(entries.c.parent)).where(_CHOSEN).order_by(entries.c.id)
+_HEAD = [_raw(entries.c[name]) for name in ("id", "parent", "kind", "at", "key")]
+HEADS = select(*_HEAD, literal(b"", NullType())).where(_CHOSEN).order_by(entries.c.id)
+ROWS = select(*_HEAD, _raw(entries.c.body)).where(_CHOSEN).order_by(entries.c.id).limit(BATCH)
+HELD = select(entries.c.key, entries.c.id).where(
+    _OF_SESSION, entries.c.id <= bindparam("last"), entries.c.key.in_(bindparam("keys", expanding=True))
+)
+ADD = insert(entries)
+ADVANCE = (
+    update(sessions)
+    .where(
+        sessions.c.namespace == bindparam("of_namespace"),
+        sessions.c.id == bindparam("of_session"),
+        sessions.c.lease_owner == bindparam("owner"),
+        sessions.c.last < bindparam("oldest"),
+    )
+    .values(
+        leaf=bindparam("new_leaf"),
+        last=bindparam("newest"),
+        entries=sessions.c.entries + bindparam("added"),
+        updated=bindparam("now"),
+        lease_expires=bindparam("expires"),
+    )
+)
+"""Counts new entries in, if the owner has the lease and the ids are new: one row changed, or none."""
+
+_MINE = and_(
+    sessions.c.namespace == bindparam("of_namespace"),
+    sessions.c.id == bindparam("of_session"),
+    sessions.c.lease_owner == bindparam("owner"),
+)
+MOVE = (
+    update(sessions)
+    .where(_MINE)
+    .values(leaf=bindparam("new_leaf"), updated=bindparam("now"), lease_expires=bindparam("expires"))
+)
+RELEASE = update(sessions).where(_MINE).values(lease_owner="", lease_expires=0.0)
+TAKE = (
+    update(sessions)
+    .where(sessions.c.namespace == bindparam("of_namespace"), sessions.c.id == bindparam("of_session"))
+    .values(lease_owner=bindparam("owner"), lease_expires=bindparam("expires"))
+)
