@@ -1,7 +1,7 @@
 """QitOS 0.3.0: shrink long old messages, then summarise all but the last rounds, then cut to a few messages.
 
-Trigger: the history (everything after the system prompt) is over its budget: the window less 5 % of it, at
-least 1,024 tokens, and less the system prompt; `max_tokens` may lower it.
+Trigger: the view is over the window less a reserve of 5 % of it, at least 1,024 tokens (`max_tokens` may lower
+that). QitOS subtracts the system prompt and the coming prompt from both sides, which is the same.
 Kept: the last `keep_last_rounds` rounds, a round being one model call: the prompt, the reply, its tool results.
 Replaced: older messages longer than `long_chars` become previews (head and tail). If that is not enough, all
 older rounds become one summary, made from the newest `summary_input_messages` of them.
@@ -11,7 +11,7 @@ Constants: `CompactConfig`, `ContextConfig` and the engine of PyPI qitos 0.3.0. 
 they are decisions: messages cut by the last step are in no summary; the oldest messages never reach the
 summary's request; a huge message in a kept round is never shrunk, so the result may still be over budget;
 the last step may part a tool result from its call (here the orphan is dropped and accounted for with it, as
-no provider takes it). `trimmed="summarised"` mends the first: the summary then covers what would be dropped.
+no provider takes it). `lossless` mends the first two, the guard the others.
 Two things differ by nature: a session stores the compaction, so the next summary updates this one (QitOS
 summarises the raw messages again at every request), and a reply that is no answer raises its typed error
 (QitOS takes any text, and makes one up from a template when there is none).
@@ -32,6 +32,7 @@ from clew.policies.fences import pinned, summary_message, summary_text
 from clew.policies.harness.qitos_rounds import compacted, kind_of, preview, round_starts
 from clew.policies.shrink import head_tail
 from clew.policies.summarise import summarise
+from clew.policies.triggers import above
 from clew.sessions.edits import Drop, Edit, Replace, pack
 from clew.sessions.entries import Compaction
 from clew.sessions.policy import Due, compaction
@@ -53,9 +54,9 @@ def available(window: int, output: int = 0, reserve: int | None = None) -> int:
 class QitOS(Struct, frozen=True):
     """QitOS's policy, unguarded.
 
-    `max_tokens`: limit of the history without the system prompt, in tokens, if it is to be lower than what the
-    window leaves. `keep_last_rounds` rounds stay whole, and `keep_last_messages` messages at most are left after a
-    summary. `long_chars` and `preview_chars`: above which length an old message becomes a preview, and how much of
+    `max_tokens`: limit of the view, in tokens, if it is to be lower than what the window leaves.
+    `keep_last_rounds` rounds stay whole, and `keep_last_messages` messages at most are left after a summary.
+    `long_chars` and `preview_chars`: above which length an old message becomes a preview, and how much of
     its beginning that shows (half as much of its end). `summary_max_chars`: length of a summary.
     `summary_input_messages`: how many of the summarised messages the model is shown, the newest ones.
     `summary_role`: QitOS gives the summary to the model as a system message.
@@ -78,20 +79,20 @@ class QitOS(Struct, frozen=True):
         return "qitos"
 
     def budget(self, window: int) -> Budget:
-        """The window less the safety reserve."""
-        return Budget.of(window, output=window - available(window), trigger=1.0, target=1.0)
+        """The window less the safety reserve. Raises `BadBudget` when `max_tokens` is more than that."""
+        return Budget.of(window, output=window - available(window), trigger=self.max_tokens or 1.0)
 
     def due(self, view: View, budget: Budget) -> Due | None:
-        """Due when the history is strictly over its limit."""
-        tokens, limit = view.weigh(_history(view)), self._limit(view, budget)
-        return Due("threshold", view.tokens, view.tokens - tokens + limit) if tokens > limit else None
+        """Due when the view is strictly over the limit."""
+        return above(view, budget.trigger)
 
     def compact(self, view: View, budget: Budget, due: Due) -> Steps[Compaction | None]:
         """Previews, then a summary, then a cut. When the history is within its limit, to half of what it holds."""
-        history, limit = _history(view), self._limit(view, budget)
+        history = _history(view)
+        held = sum(item.count for item in history)
+        limit = max(1, int(budget.trigger / view.scale) - (view.count + view.overhead - held))
         if due.reason != "threshold":
-            limit = min(limit, view.weigh(history) // 2)
-        limit = int(limit / view.scale)
+            limit = min(limit, held // 2)
         craft = _Items(self, view, budget, due.focus, history)
         rounds, messages = self.keep_last_rounds, self.keep_last_messages
         if self.lossless:
@@ -101,10 +102,6 @@ class QitOS(Struct, frozen=True):
         if not edits:
             return None
         return compaction(view, edits, due, policy=self.name, calls=craft.calls, usage=craft.usage)
-
-    def _limit(self, view: View, budget: Budget) -> int:
-        beside = view.tokens - view.weigh(_history(view))
-        return max(1, min(budget.input - beside, self.max_tokens or budget.input))
 
     def _fitting(self, history: Sequence[Item], craft: _Items, limit: int) -> int:
         """How many of the last rounds are short and small enough to be kept beside a summary; at least 1."""
