@@ -10,24 +10,30 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from msgspec import Struct
-
-from clew.messages import Message, assistant
-from clew.models import ModelCall, Offline, Reply, run
+from clew.models import Offline, run
 from clew.policies import triggers
 from clew.policies.harness import pi_branches, pi_cut, pi_entries, pi_log, pi_summary
 from clew.policies.harness.pi_entries import PiEntry, Version
 from clew.sessions.view import View
+from golden.pi_agent import agent
+from golden.pi_sessions import Numbered, PiCounter, managed
 
 Json = dict[str, Any]
 
 
 def expected(case: Json) -> Json:
     """The outputs by version; an output that says "same" is the first version's."""
-    outputs = {_version(case["upstream"]): case["output"]}
+    outputs = {_version(case["upstream"]): _events(case["output"])}
     for upstream, output in case.get("output_other_versions", {}).items():
         outputs[_version(upstream)] = _resolved(output, case["output"])
     return outputs
+
+
+def _events(output: Json) -> Json:
+    if "events" not in output:
+        return output
+    events = [{**e, "error": e["error"] is not None} if "error" in e else e for e in output["events"]]
+    return {**output, "events": events}
 
 
 def _version(upstream: str) -> str:
@@ -50,6 +56,11 @@ def of_calls(case: Json) -> Json:
         for version in expected(case)
         for calls in [case["input"]["calls"]]
     }
+
+
+def of_steps(case: Json) -> Json:
+    """What becomes of the case's prompts. Of an error in an event only that there is one is compared."""
+    return {_version(case["upstream"]): agent(case)}
 
 
 def _called(call: Json, fixtures: Json, version: Version) -> Any:
@@ -106,7 +117,7 @@ def context_tokens(args: Json, version: Version) -> Json:
 
 def should_compact(args: Json, version: Version) -> bool:
     settings = args["settings"]
-    view = View((), Quarters(), args["tokens"])
+    view = View((), PiCounter(version), args["tokens"])
     limit = triggers.reserve(args["window"], settings["reserveTokens"])
     return settings["enabled"] and triggers.above(view, limit) is not None
 
@@ -156,52 +167,23 @@ def _files(files: pi_cut.Files) -> Json:
     return {"read": list(files.read), "written": list(files.written), "edited": list(files.edited)}
 
 
-class Quarters(Struct, frozen=True):
-    """Characters over 4."""
-
-    name: str = "quarters"
-
-    def text(self, text: str) -> int:
-        return -(-len(text) // 4)
-
-    def message(self, message: Message) -> int:
-        return self.text(message.text)
-
-    def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
-        return self.text(str(tools))
+def _between(text: str, start: str, end: str) -> str:
+    return text.split(start, 1)[1].rsplit(end, 1)[0]
 
 
-class Numbered:
-    """A model that answers SUMMARY-1, SUMMARY-2, …"""
-
-    name = "numbered"
-    context_window = 200_000
-
-    def __init__(self) -> None:
-        self.calls: list[ModelCall] = []
-
-    def complete(self, call: ModelCall) -> Reply:
-        self.calls.append(call)
-        return Reply(assistant(f"SUMMARY-{len(self.calls)}"))
-
-    async def acomplete(self, call: ModelCall) -> Reply:
-        return self.complete(call)
-
-    @property
-    def seen(self) -> list[Json]:
-        return [
-            {
-                "n": n,
-                "kind": call.meta["kind"],
-                "max_tokens": call.max_output,
-                "conversation_text": call.messages[-1]
-                .text.split("<conversation>\n", 1)[1]
-                .rsplit("\n</conversation>", 1)[0],
-                "previous_summary": call.previous or None,
-                "additional_focus": call.focus or None,
-            }
-            for n, call in enumerate(self.calls, 1)
-        ]
+def _asked(model: Numbered) -> list[Json]:
+    """The calls a model got, as the cases note them."""
+    return [
+        {
+            "n": n,
+            "kind": call.meta["kind"],
+            "max_tokens": call.max_output,
+            "conversation_text": _between(call.messages[-1].text, "<conversation>\n", "\n</conversation>"),
+            "previous_summary": call.previous or None,
+            "additional_focus": call.focus or None,
+        }
+        for n, call in enumerate(model.calls, 1)
+    ]
 
 
 def compacted(args: Json, version: Version) -> Json:
@@ -220,7 +202,7 @@ def compacted(args: Json, version: Version) -> Json:
             "tokensBefore": found.tokens,
             "details": summary.details,
         },
-        "llm_calls": model.seen,
+        "llm_calls": _asked(model),
     }
 
 
@@ -251,7 +233,7 @@ def branch_summarised(args: Json, version: Version) -> Json:
     summary = run(steps, Offline(model))
     if summary is None:
         return {"result": {"summary": "No content to summarize"}, "llm_calls": []}
-    return {"result": {"summary": summary.text, **summary.details}, "llm_calls": model.seen}
+    return {"result": {"summary": summary.text, **summary.details}, "llm_calls": _asked(model)}
 
 
 def migrated(args: Json, version: Version) -> list[Json]:
@@ -272,6 +254,7 @@ CALLS: dict[str, Callable[[Json, Version], Any]] = {
     "prepareBranch": branch_prepared,
     "branchSummary": branch_summarised,
     "migrate": migrated,
+    "sessionOps": managed,
 }
 
 COMPONENTS: dict[str, Callable[[Json], Json]] = dict.fromkeys(
@@ -286,6 +269,7 @@ COMPONENTS: dict[str, Callable[[Json], Json]] = dict.fromkeys(
         "collectEntriesForBranchSummary",
         "prepareBranchEntries + generateBranchSummary",
         "migrateSessionEntries",
+        "SessionManager",
     ),
     of_calls,
-)
+) | {"AgentSession (createAgentSession, faux provider)": of_steps}
