@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
+from tests.conversations import broken_conversations, conversations
 
 from clew.messages import Message
-from tests.conversations import broken_conversations, conversations
 
 
 def paired(messages: list[Message]) -> bool:

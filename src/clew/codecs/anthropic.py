@@ -330,14 +330,14 @@ def _encode_thinking(part: Thinking) -> Json | None:
 
 
 def _encode_call(call: ToolCall, ids: CallIds) -> Json:
-    out: Json = {"type": "tool_use", "id": ids.call(call.id), "name": tool_name(call.name)}
+    out: Json = {"type": "tool_use", "id": ids.call(call), "name": tool_name(call.name)}
     return out | {"input": arguments_object(call.arguments)} | own(call.meta, CODEC)
 
 
 def _encode_result(result: ToolResult, ids: CallIds) -> Json:
     fields = own(result.meta, CODEC)
     how = fields.pop("@content", "")
-    out: Json = {"type": "tool_result", "tool_use_id": ids.result(result.call_id)}
+    out: Json = {"type": "tool_result", "tool_use_id": ids.result(result)[0]}
     if result.content or how == "list":
         if how != "list" and len(result.content) == 1 and isinstance(only := result.content[0], Text) and not only.meta:
             out["content"] = only.text

@@ -12,8 +12,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from clew.codecs.shape import Json, copied, json_object
-from clew.messages import Image, Meta, Opaque, Part, Text
+from clew.messages import Image, Meta, Opaque, Part, Text, ToolCall, ToolResult
 
+_ANY_DATA_URL = re.compile(r"data:([^;,\s]+)(?:;[^;,\s]+)*;base64,(.*)", re.DOTALL)
 _DATA_URL = re.compile(r"data:([^;,\s]+);base64,(.*)", re.DOTALL)
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _SYSTEM_NOTE = "[system] "
@@ -59,7 +60,7 @@ def arguments_object(text: str) -> Json:
 
 
 class CallIds(Struct):
-    """Valid and unique ids for calls, and the same for their results.
+    """Valid and unique ids for calls, and for each result the call it answers.
 
     Some providers accept only letters, digits, `_` and `-` in an id, and each id once. A foreign id
     such as `call_1|fc_2` becomes `call_1_fc_2`; a repeated one gets a number. With `strict` off an
@@ -68,7 +69,7 @@ class CallIds(Struct):
 
     strict: bool
     _used: set[str] = field(default_factory=set)
-    _open: dict[str, list[str]] = field(default_factory=dict)
+    _open: dict[str, list[tuple[str, ToolCall]]] = field(default_factory=dict)
 
     def reply(self) -> None:
         """A new assistant message begins: calls before it are closed."""
@@ -76,22 +77,22 @@ class CallIds(Struct):
         if not self.strict:
             self._used = set()
 
-    def call(self, original: str) -> str:
+    def call(self, call: ToolCall) -> str:
         """The id to write for a call."""
-        wanted = self._valid(original)
+        wanted = self._valid(call.id)
         unique, n = wanted, 1
         while unique in self._used:
             n += 1
             unique = f"{wanted}_{n}"
         self._used.add(unique)
-        self._open.setdefault(original, []).append(unique)
+        self._open.setdefault(call.id, []).append((unique, call))
         return unique
 
-    def result(self, original: str) -> str:
-        """The id to write for a result: the one its call got."""
-        waiting = self._open.get(original)
+    def result(self, result: ToolResult) -> tuple[str, ToolCall | None]:
+        """The id to write for a result, and its call (None when there is none in this round)."""
+        waiting = self._open.get(result.call_id)
         if not waiting:
-            return self._valid(original)
+            return self._valid(result.call_id), None
         return waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
     def _valid(self, original: str) -> str:
@@ -134,8 +135,8 @@ def inline(url: str) -> tuple[str, str] | None:
 
 def located(image: Image) -> Image:
     """The image with a data URL taken apart and the media type filled in from its name or first bytes."""
-    found = inline(image.url) if image.url and not image.data else None
-    media_type, data = found or (image.media_type, image.data)
+    found = _ANY_DATA_URL.fullmatch(image.url) if image.url and not image.data else None
+    media_type, data = (found[1], found[2]) if found else (image.media_type, image.data)
     if not media_type:
         media_type = next((t for start, t in _BY_FIRST_BYTES.items() if data.startswith(start)), "")
     if not media_type:

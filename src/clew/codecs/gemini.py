@@ -270,7 +270,6 @@ class _Writer:
 
     def __init__(self) -> None:
         self.ids = CallIds(strict=False)
-        self.calls: dict[str, ToolCall] = {}
 
     def later(self, message: Message) -> list[Json]:
         """The parts of a message after the leading system messages; none when nothing of it can be shown."""
@@ -285,7 +284,6 @@ class _Writer:
         """The parts of a message."""
         if message.role == "assistant":
             self.ids.reply()
-            self.calls = {c.id: c for c in message.calls}
         return [p for p in (self.part(p) for p in message.parts) if p is not None]
 
     def part(self, part: Part) -> Json | None:
@@ -307,7 +305,7 @@ class _Writer:
 
     def call(self, call: ToolCall) -> Json:
         fields = own(call.meta, CODEC)
-        out: Json = {"id": self.ids.call(call.id), "name": _name(call.name), "args": arguments_object(call.arguments)}
+        out: Json = {"id": self.ids.call(call), "name": _name(call.name), "args": arguments_object(call.arguments)}
         _unmark(out, fields)
         if fields.pop("@args", "") == "absent" and not out["args"]:
             del out["args"]
@@ -315,9 +313,9 @@ class _Writer:
 
     def result(self, result: ToolResult) -> Json:
         fields = own(result.meta, CODEC)
-        call = self.calls.get(result.call_id)
+        call_id, call = self.ids.result(result)
         name = _name(call.name if call else result.name)
-        out: Json = {"id": self.ids.result(result.call_id), "name": name, "response": {}}
+        out: Json = {"id": call_id, "name": name, "response": {}}
         if call is not None:  # a result has an id exactly when its call has one
             fields.pop("@id", None)
             if mark := own(call.meta, CODEC).get("@id"):

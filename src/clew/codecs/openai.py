@@ -217,18 +217,15 @@ def encode(messages: Iterable[Message]) -> list[Json]:
     """The chat completions payload for the messages."""
     out: list[Json] = []
     ids = CallIds(strict=False)
-    calls: dict[str, ToolCall] = {}  # of the last reply, by original id
     images: list[Json] = []  # out of the tool results of this round
     for message in messages:
         if message.role == "tool":
-            for result in message.results:
-                out.append(_encode_result(result, calls.get(result.call_id), ids, images))
+            out.extend(_encode_result(r, ids, images) for r in message.results)
             continue
         if images:
             out.append({"role": "user", "content": images})
             images = []
         if message.role == "assistant":
-            calls = {c.id: c for c in message.calls}
             ids.reply()
         written = _encode_message(message, ids)
         if written is not None:
@@ -298,7 +295,7 @@ def _encode_assistant(message: Message, out: Json, ids: CallIds) -> None:
     for call in message.calls:
         fields = own(call.meta, CODEC)
         kind, more = fields.pop("type", "function"), fields.pop("function", {})
-        name, text, call_id = tool_name(call.name), call.arguments, ids.call(call.id)
+        name, text, call_id = tool_name(call.name), call.arguments, ids.call(call)
         if kind == "function_call":
             out["function_call"] = {"name": name, "arguments": text, **more}
             continue
@@ -312,9 +309,10 @@ def _encode_assistant(message: Message, out: Json, ids: CallIds) -> None:
         out["tool_calls"] = calls
 
 
-def _encode_result(result: ToolResult, call: ToolCall | None, ids: CallIds, images: list[Json]) -> Json:
+def _encode_result(result: ToolResult, ids: CallIds, images: list[Json]) -> Json:
     fields = own(result.meta, CODEC)
     how, named = fields.pop("@content", ""), fields.pop("@name", False)
+    call_id, call = ids.result(result)
     legacy = fields.pop("role", "") == "function"
     if call is not None:
         legacy = own(call.meta, CODEC).get("type") == "function_call"
@@ -329,7 +327,6 @@ def _encode_result(result: ToolResult, call: ToolCall | None, ids: CallIds, imag
                 {"type": "text", "text": _IMAGES_FOLLOW.format(result.call_id)},
                 _encode_image(part),
             ]
-    call_id = ids.result(result.call_id)
     if legacy:
         out: Json = {"role": "function", "name": tool_name(call.name if call else result.name)}
     else:

@@ -193,13 +193,11 @@ def encode(messages: Iterable[Message]) -> list[Json]:
     """The input items for the messages."""
     out: list[Json] = []
     ids = CallIds(strict=False)
-    calls: dict[str, ToolCall] = {}
     for message in messages:
         if message.role == "tool":
-            out.extend(_encode_output(r, calls.get(r.call_id), ids) for r in message.results)
+            out.extend(_encode_output(r, ids) for r in message.results)
         elif message.role == "assistant":
             ids.reply()
-            calls = {c.id: c for c in message.calls}
             out.extend(_encode_reply(message, ids))
         else:
             written = _encode_message(message.parts, message.role, own(message.meta, CODEC))
@@ -290,15 +288,16 @@ def _encode_call(call: ToolCall, ids: CallIds) -> Json:
         written = (json_object(text) or {}).get("input")
         text = written if isinstance(written, str) else text
     name = tool_name(call.name)
-    return {"type": kind, "call_id": ids.call(call.id), "name": name, _CALLS[kind]: text, **fields}
+    return {"type": kind, "call_id": ids.call(call), "name": name, _CALLS[kind]: text, **fields}
 
 
-def _encode_output(result: ToolResult, call: ToolCall | None, ids: CallIds) -> Json:
+def _encode_output(result: ToolResult, ids: CallIds) -> Json:
     fields = own(result.meta, CODEC)
     how, kind = fields.pop("@content", ""), fields.pop("type", "function_call_output")
+    call_id, call = ids.result(result)
     if call is not None:  # a result is of the kind of its call
         custom = own(call.meta, CODEC).get("type") == "custom_tool_call"
         kind = "custom_tool_call_output" if custom else "function_call_output"
     content = [c for c in (_encode_part(p, "tool") for p in result.content) if c is not None]
     output = _string_or_list(content, "tool", how) if content or how == "list" else ""
-    return {"type": kind, "call_id": ids.result(result.call_id), "output": output, **fields}
+    return {"type": kind, "call_id": call_id, "output": output, **fields}
