@@ -3,6 +3,7 @@
 from clew.history.compact import CompactHistory, MessageGrouper, compact_history
 from clew.history.compact_raw import CompactConfig
 from clew.history.messages import History, HistoryMessage, HistoryPolicy
+from clew.history.rolling import SummaryHistory
 from clew.history.token_budget import TokenBudgetSummaryHistory
 from clew.history.window import WindowHistory, window_history
 
@@ -13,6 +14,7 @@ __all__ = [
     "HistoryMessage",
     "HistoryPolicy",
     "MessageGrouper",
+    "SummaryHistory",
     "TokenBudgetSummaryHistory",
     "WindowHistory",
     "compact_history",

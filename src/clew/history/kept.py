@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from clew.budget import Budget
 from clew.history.messages import Event, HistoryMessage, Query
 from clew.history.raw import Occasion, metadata_of
-from clew.history.translate import META, logged, role_of, shown, whole
+from clew.history.translate import logged, role_of, shown, whole
 from clew.messages import Message, user
 from clew.models.steps import Failure, Steps, run
 from clew.policies.guard import Guarded
-from clew.policies.harness.qitos import available
+from clew.policies.harness.qitos import META, available
 from clew.sessions.entries import Compaction, Draft, Failed, Note, Said
 from clew.sessions.policy import Due, Policy, account
 from clew.sessions.session import Session
@@ -65,6 +65,8 @@ class Kept:
         self.opened = opened
         self.events: list[Event] = []
         self.metadata: list[dict[str, Any]] = []
+        for policy in plan.policies({}):
+            policy.budget(session.model.context_window)  # refuses settings that cannot work
         self._take_up(session)
 
     def _take_up(self, session: Session) -> None:

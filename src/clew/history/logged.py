@@ -1,4 +1,4 @@
-"""What all histories have in common: they pass on to their log, QitOS's list or Clew's session."""
+"""What all histories have in common: they pass on to their log, a list as upstream or a session."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from clew.history.kept import Kept, Plan
 from clew.history.messages import Event, History, HistoryMessage, Query
 from clew.history.models import Function, as_model
 from clew.history.raw import Raw, Strategy
+from clew.history.rolling_raw import RollingRaw
 from clew.models.base import Model
 from clew.sessions.session import Session
 from clew.storage.store import Store
@@ -18,7 +19,7 @@ from clew.tokens.protocol import TokenCounter
 class LoggedHistory(History):
     """A history over a log."""
 
-    def __init__(self, log: Raw | Kept) -> None:
+    def __init__(self, log: Raw | RollingRaw | Kept) -> None:
         self._log = log
 
     @property

@@ -11,16 +11,14 @@ from clew.codecs import openai
 from clew.errors import BadPayload
 from clew.history.messages import HistoryMessage
 from clew.messages import Message, Part, Role, Text, ToolCall, ToolResult
+from clew.policies.harness.qitos import META
 from clew.sessions.view import Item
-
-META = "history"
-"""Where a logged message keeps what only a history knows: its role, step and metadata as they were given."""
 
 _ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
 def logged(message: HistoryMessage, waiting: set[str]) -> Message:
-    """The message as it is logged. `waiting` holds the ids of calls without a result.
+    """The message as it is logged, its role, step and metadata kept under `META`. `waiting`: calls without a result.
 
     A tool message that answers one of them becomes its result; any other message of a role that providers do not
     know on its own is shown to the model as the user's.
@@ -69,7 +67,7 @@ def shown(item: Item, step: int, source: str) -> Iterator[HistoryMessage]:
     metadata = dict(message.meta.get(META, {}).get("metadata", {}))
     if item.kind == "summary":
         mark = {"summary": True, "source": source, "summarized_message_count": len(item.ids)}
-        yield HistoryMessage("system", message.text, step, {**mark, "summarized_through_step": step})
+        yield HistoryMessage(message.role, message.text, step, {**mark, "summarized_through_step": step})
         return
     if item.kind in ("mask", "shrink"):
         metadata |= {"compacted": True, "compaction_mode": "micro"}

@@ -45,6 +45,10 @@ RESERVE_RATIO = 0.05
 """Share of the window held back (QitOS 0.3.0, ContextConfig.safety_reserve_ratio)."""
 
 
+META = "qitos"
+"""The key under which a message's `meta` tells QitOS's `step`, if it came through QitOS's API (`clew.history`)."""
+
+
 def available(window: int, output: int = 0, reserve: int | None = None) -> int:
     """Tokens a prompt may hold in a window: less the reply and a safety reserve, at least 1."""
     held_back = max(int(window * RESERVE_RATIO), MIN_RESERVE) if reserve is None else reserve
@@ -191,16 +195,25 @@ def _history(view: View) -> list[Item]:
 
 
 def _steps(history: Sequence[Item]) -> dict[tuple[int, ...], int]:
-    """The number of the model call each item belongs to: a prompt opens the step of the reply that follows it."""
+    """The step each item belongs to, as its message tells; else the number of its model call.
+
+    A prompt opens the call of the reply that follows it. A summary belongs to what follows it.
+    """
+    told = [item.message.meta.get(META, {}).get("step") for item in history]
     steps: dict[tuple[int, ...], int] = {}
-    step, opened = 0, True
+    if any(step is not None for step in told):
+        after = 0
+        for item, step in zip(reversed(history), reversed(told), strict=True):
+            after = after if step is None else step
+            steps[item.ids] = after
+        return steps
+    call, opened = 0, True
     for item in history:
-        role = item.message.role
-        opens = item.kind == "summary" or role in ("user", "system")
-        if not opened and (opens or role == "assistant"):
-            step += 1
+        opens = item.kind == "summary" or item.message.role in ("user", "system")
+        if not opened and (opens or item.message.role == "assistant"):
+            call += 1
         opened = opens
-        steps[item.ids] = step
+        steps[item.ids] = call
     return steps
 
 
