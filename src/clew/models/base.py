@@ -51,8 +51,11 @@ class Reply(Struct, frozen=True, omit_defaults=True):
 class Model(Protocol):
     """Anything that completes a call. `context_window` is in tokens."""
 
-    name: str
-    context_window: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def context_window(self) -> int: ...
 
     def complete(self, call: ModelCall) -> Reply: ...
 

@@ -55,7 +55,8 @@ Steps = Generator[Ask, Any, T]
 class World(Protocol):
     """What answers a computation's asks."""
 
-    model: Model
+    @property
+    def model(self) -> Model: ...
 
     def read_file(self, path: str) -> str | None: ...
 
