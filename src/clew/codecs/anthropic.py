@@ -38,8 +38,10 @@ from clew.codecs.shape import (
     count,
     inner,
     json_text,
+    objects,
     optional_string,
     rest,
+    shallow,
     string,
 )
 from clew.codecs.turns import Shown, numbered, side, turns
@@ -72,17 +74,13 @@ def decode(payload: Any) -> list[Message]:
     data = {"messages": payload} if isinstance(payload, list) else an_object(payload, Spot())
     if "messages" not in data:
         (Spot() / "messages").fail("missing")
-    found = [
-        (i, message)
-        for i, m in enumerate(a_list(data["messages"], Spot() / "messages"))
-        for message in _split(an_object(m, Spot(i)), Spot(i))
-    ]
+    found = [(at, m) for at, fields in objects(data["messages"], Spot() / "messages") for m in _split(fields, at)]
     return [*_system(data), *numbered(found, CODEC)]
 
 
 def decode_reply(response: Any) -> tuple[Message, FinishReason, Usage]:
     """The reply in a response: message, why it ended, and tokens. Raises `BadPayload`."""
-    data = an_object(response, Spot())
+    data = shallow(an_object(response, Spot()), Spot())
     parts = tuple(_blocks(data.get("content"), "assistant", Spot() / "content"))
     reason = data.get("stop_reason")
     finish: FinishReason = _FINISH.get(reason, "unknown") if isinstance(reason, str) else "unknown"
@@ -99,7 +97,9 @@ def decode_reply(response: Any) -> tuple[Message, FinishReason, Usage]:
 def _system(data: Json) -> list[Message]:
     if "system" not in data:
         return []
-    parts, marks = _content(data["system"], "system", Spot() / "system")
+    at = Spot() / "system"
+    shallow({"system": data["system"]}, at)
+    parts, marks = _content(data["system"], "system", at)
     return [Message("system", parts, None, marked(CODEC, marks))]
 
 

@@ -42,8 +42,10 @@ from clew.codecs.shape import (
     inner,
     json_object,
     json_text,
+    objects,
     optional_string,
     rest,
+    shallow,
     string,
 )
 from clew.codecs.turns import Shown, numbered, turns
@@ -78,11 +80,7 @@ def decode(payload: Any) -> list[Message]:
     if "contents" not in data:
         (Spot() / "contents").fail("missing")
     ids = Unnumbered()
-    found = [
-        (i, message)
-        for i, c in enumerate(a_list(data["contents"], Spot() / "contents"))
-        for message in _split(an_object(c, Spot(i)), Spot(i), ids)
-    ]
+    found = [(at, m) for at, fields in objects(data["contents"], Spot() / "contents") for m in _split(fields, at, ids)]
     return [*_system(data), *numbered(found, CODEC)]
 
 
@@ -96,7 +94,7 @@ def _system(data: Json) -> list[Message]:
     if "systemInstruction" not in data:
         return []
     at = Spot() / "systemInstruction"
-    instruction = an_object(data["systemInstruction"], at)
+    instruction = shallow(an_object(data["systemInstruction"], at), at)
     parts = _parts(instruction, "system", at, Unnumbered())
     return [Message("system", parts, None, marked(CODEC, rest(instruction, ("parts",))))]
 

@@ -36,8 +36,10 @@ from clew.codecs.shape import (
     inner,
     json_object,
     json_text,
+    objects,
     optional_string,
     rest,
+    shallow,
     string,
 )
 from clew.messages import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult, Usage
@@ -69,13 +71,13 @@ _IMAGES_FOLLOW = "[image of tool result {}]"
 def decode(payload: Any) -> list[Message]:
     """The messages of a chat completions payload. Raises `BadPayload` on anything malformed."""
     ids = Unnumbered()
-    return [_message(an_object(m, Spot(i)), Spot(i), ids) for i, m in enumerate(a_list(payload, Spot()))]
+    return [_message(data, at, ids) for at, data in objects(payload, Spot())]
 
 
 def decode_reply(response: Any) -> tuple[Message, FinishReason, Usage]:
     """The reply in a chat completions response: message, why it ended, and tokens. Raises `BadPayload`."""
     top = Spot()
-    data = an_object(response, top)
+    data = shallow(an_object(response, top), top)
     choices = a_list(data.get("choices"), top / "choices")
     if not choices:
         (top / "choices").fail("no choice")

@@ -22,6 +22,7 @@ from clew.codecs.shape import (
     copied,
     json_object,
     json_text,
+    objects,
     rest,
     string,
 )
@@ -53,9 +54,7 @@ def decode(payload: Any) -> list[Message]:
             reply.clear()
             layout.clear()
 
-    for i, value in enumerate(a_list(payload, Spot())):
-        at = Spot(i)
-        data = an_object(value, at)
+    for at, data in objects(payload, Spot()):
         kind = _type(data, at)
         if kind in _OUTPUTS:
             close()

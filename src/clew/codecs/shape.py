@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NoReturn
 
 from msgspec import Struct
@@ -11,6 +11,9 @@ from msgspec import Struct
 from clew.errors import BadPayload
 
 Json = dict[str, Any]
+
+LEVELS = 200
+"""How deep a payload may be nested, in objects and lists."""
 
 
 class Spot(Struct, frozen=True):
@@ -50,6 +53,30 @@ def a_string(value: Any, at: Spot) -> str:
     return value
 
 
+def objects(value: Any, at: Spot) -> Iterator[tuple[Spot, Json]]:
+    """The objects of a list of messages, each with its place."""
+    for i, item in enumerate(a_list(value, at)):
+        yield Spot(i), shallow(an_object(item, Spot(i)), Spot(i))
+
+
+def shallow(value: Json, at: Spot) -> Json:
+    """The object if it is not nested beyond reason: what reads or stores it later goes through it recursively."""
+    if _deeper(value, LEVELS):
+        at.fail(f"nested more than {LEVELS} levels deep")
+    return value
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    if levels == 0:
+        return True
+    for inner_value in value.values() if isinstance(value, dict) else value:
+        if _deeper(inner_value, levels - 1):
+            return True
+    return False
+
+
 def string(data: Json, key: str, at: Spot) -> str:
     """The string under `key`, which must be there."""
     if key not in data:
@@ -87,7 +114,7 @@ def json_text(value: Any, at: Spot) -> str:
     """The value as JSON text; `json_object` of it gives the same value back."""
     try:
         return json.dumps(value, ensure_ascii=False)
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         at.fail(f"cannot be written as JSON: {error}")
 
 

@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from clew.codecs.foreign import own
+from clew.codecs.shape import Spot
 from clew.messages import Message
 
 T = TypeVar("T")
@@ -32,13 +33,13 @@ def side(message: Message) -> str:
     return "user" if message.role == "tool" else message.role
 
 
-def numbered(decoded: Sequence[tuple[int, Message]], codec: str) -> list[Message]:
-    """The messages, each decoded from the provider message of that index, numbered where two of one side meet."""
+def numbered(decoded: Sequence[tuple[Spot, Message]], codec: str) -> list[Message]:
+    """The messages, each with the place it was decoded from, numbered where two of one side meet."""
     out: list[Message] = []
-    for k, (index, message) in enumerate(decoded):
+    for k, (at, message) in enumerate(decoded):
         neighbours = (*decoded[max(0, k - 1) : k], *decoded[k + 1 : k + 2])
-        if any(i != index and side(m) == side(message) for i, m in neighbours):
-            message = replace(message, meta={**message.meta, codec: {**own(message.meta, codec), "@at": index}})
+        if any(spot.index != at.index and side(m) == side(message) for spot, m in neighbours):
+            message = replace(message, meta={**message.meta, codec: {**own(message.meta, codec), "@at": at.index}})
         out.append(message)
     return out
 
