@@ -40,7 +40,9 @@ def read(lines: Iterable[tuple[int, bytes]]) -> Iterator[Event]:
         if isinstance(record, Damage):
             yield record
         else:
-            yield from log.take(record)
+            log.take(record)
+            if log.settled:
+                yield from log.ready()
     yield from log.finish()
 
 
@@ -55,25 +57,27 @@ class _Place:
         self.thread = thread
 
 
-class _Reply(Struct):
+class _Kept(Struct):
+    """Something of which the file may still say more."""
+
+    parent: str | None
+    place: _Place
+    open: bool = True
+
+
+class _Reply(_Kept, kw_only=True):
     """An assistant message of which more lines may come; `again` when it was taken for complete too early."""
 
     id: str
-    parent: str | None
-    place: _Place
     lines: list[Record]
-    again: bool = False
-    open: bool = True
+    again: bool
 
 
-class _Compacting(Struct):
+class _Compacting(_Kept, kw_only=True):
     """A boundary whose summary has not come yet."""
 
     record: Record
-    parent: str | None
-    place: _Place
     summary: Record | None = None
-    open: bool = True
 
 
 class _Log:
@@ -82,7 +86,7 @@ class _Log:
     def __init__(self) -> None:
         self.places: dict[str, _Place] = {}
         self.aliases: dict[str, str] = {}
-        self.queue: list[Line | _Reply | _Compacting] = []
+        self.queue: list[Line | Damage | _Kept] = []
         self.replies: dict[str, _Reply] = {}
         self.cut: set[str] = set()
         self.boundary: _Compacting | None = None
@@ -92,45 +96,44 @@ class _Log:
 
     # -- one line in
 
-    def take(self, record: Record) -> Iterator[Event]:
+    def take(self, record: Record) -> None:
         value = record.value
         uuid = value.get("uuid")
         if not isinstance(uuid, str):
             self._note(record, record.key, self.here, None)
+            return
+        side = value.get("isSidechain") is True
+        above = self._above(record, side)
+        self.here = self._place(record, uuid, side, above)
+        if side:
+            self.aside = self.here
         else:
-            side = value.get("isSidechain") is True
-            above, missing = self._above(value, side)
-            if missing:
-                yield Damage(record.line, missing, lost=False)
-            self.here = self._place(record, uuid, side, above)
-            if side:
-                self.aside = self.here
-            else:
-                self.main = self.here
-        if self.queue:
-            yield from self._ready()
+            self.main = self.here
 
     def finish(self) -> Iterator[Event]:
         """What was kept back, and where the conversation stands."""
         for item in self.queue:
-            if not isinstance(item, Line):
+            if isinstance(item, _Kept):
                 item.open = False
-        yield from self._ready()
+        yield from self.ready()
         end = self.main or self.aside
         if end is not None:
             yield Leaf(end.last)
 
-    def _above(self, value: Mapping[str, Any], side: bool) -> tuple[_Place | None, str]:
-        """What the line follows, and what is wrong with the link."""
+    def _above(self, record: Record, side: bool) -> _Place | None:
+        """What the line follows."""
+        value = record.value
         boundary = value.get("subtype") == "compact_boundary"
         name = value.get("logicalParentUuid") if boundary else value.get("parentUuid")
         before = self.aside if side else self.main
-        if isinstance(name, str):
-            place = self.places.get(name)
-            if place is not None or before is None:
-                return place, ""
-            return before, f"its parent {name} is not in the file: linked to the line before it"
-        return (before if boundary else None), ""
+        if not isinstance(name, str):
+            return before if boundary else None
+        place = self.places.get(name)
+        if place is None and before is not None:
+            reason = f"its parent {name} is not in the file: linked to the line before it"
+            self.queue.append(Damage(record.line, reason, lost=False))
+            return before
+        return place
 
     def _place(self, record: Record, uuid: str, side: bool, above: _Place | None) -> _Place:
         value = record.value
@@ -143,7 +146,7 @@ class _Log:
         if value.get("subtype") == "compact_boundary":
             place = self._below(uuid, side, above)
             self._close(place)
-            self.boundary = _Compacting(record, above.last if above else None, place)
+            self.boundary = _Compacting(above.last if above else None, place, record=record)
             self.queue.append(self.boundary)
             return place
         return self._note(record, uuid, above, side)
@@ -162,7 +165,7 @@ class _Log:
             return waiting.place
         place = self._below(uuid, side, above)
         self._close(place)
-        waiting = _Reply(name, above.last if above else None, place, [record], name in self.cut)
+        waiting = _Reply(above.last if above else None, place, id=name, lines=[record], again=name in self.cut)
         self.replies[name] = waiting
         self.queue.append(waiting)
         return place
@@ -194,7 +197,7 @@ class _Log:
             return waiting.place
         place = self._below(uuid, side, above)
         self._close(place)
-        self.queue.append(_Compacting(record, above.last if above else None, place, record, open=False))
+        self.queue.append(_Compacting(above.last if above else None, place, False, record=record, summary=record))
         return place
 
     def _note(self, record: Record, key: str, above: _Place | None, side: bool | None) -> _Place:
@@ -215,7 +218,7 @@ class _Log:
         if isinstance(subtype, str):
             name = f"{name}/{subtype}"
         note = Note(f"{NAME}/{name}", value)
-        self.queue.append(Line(key, parent, note, record.raw, seconds(value.get("timestamp")), place.side))
+        self.queue.append(Line(key, parent, note, record.raw, record.line, seconds(value.get("timestamp")), place.side))
         return place
 
     def _below(self, key: str, side: bool, above: _Place | None) -> _Place:
@@ -235,22 +238,31 @@ class _Log:
 
     # -- lines out
 
-    def _ready(self) -> Iterator[Event]:
+    @property
+    def settled(self) -> bool:
+        """Whether the oldest line kept back need not be kept any longer."""
         queue = self.queue
-        done = 0
+        if not queue:
+            return False
+        first = queue[0]
+        return not isinstance(first, _Kept) or not first.open or len(queue) > WAITING
+
+    def ready(self) -> list[Line | Damage]:
+        """The lines that nothing more can be said about, in file order."""
+        queue = self.queue
+        out: list[Line | Damage] = []
         for item in queue:
-            if isinstance(item, Line):
-                yield item
-            elif not item.open or len(queue) - done > WAITING:
-                if isinstance(item, _Reply):
-                    yield self._message(item)
-                else:
-                    item.open = False
-                    yield self._compaction(item)
-            else:
+            if not isinstance(item, _Kept):
+                out.append(item)
+            elif item.open and len(queue) - len(out) <= WAITING:
                 break
-            done += 1
-        del queue[:done]
+            elif isinstance(item, _Reply):
+                out.append(self._message(item))
+            elif isinstance(item, _Compacting):
+                item.open = False
+                out.append(self._compaction(item))
+        del queue[: len(out)]
+        return out
 
     def _message(self, item: _Reply) -> Line:
         if item.open:
@@ -266,8 +278,10 @@ class _Log:
         at = seconds(value.get("timestamp"))
         side = item.place.side
         if item.summary is None:
-            return Line(key, item.parent, Note(f"{NAME}/system/compact_boundary", value), record.raw, at, side)
-        spoken = list(said(item.summary, key, None, side))
+            return Line(
+                key, item.parent, Note(f"{NAME}/system/compact_boundary", value), record.raw, record.line, at, side
+            )
+        spoken = said(item.summary, key, None, side)
         summary = spoken[0].body
         if not isinstance(summary, Message):
             return replace(spoken[0], parent=item.parent)
@@ -286,4 +300,4 @@ class _Log:
             after=count(facts.get("postTokens")),
             details={NAME: value} if item.summary is not record else {},
         )
-        return Line(key, item.parent, body, raw, at, side)
+        return Line(key, item.parent, body, raw, item.summary.line, at, side)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
-from clew.codecs import anthropic
 from clew.errors import BadPayload
 from clew.messages import Message, Text
 from clew.sessions.entries import Note
+from clew.transcripts.claude_blocks import assistant_parts, user_messages
 from clew.transcripts.events import Line
 from clew.transcripts.figures import anthropic_usage, count, seconds
 from clew.transcripts.lines import Record
@@ -44,35 +42,32 @@ def reply(lines: Sequence[Record], parent: str | None, side: bool, billed: bool)
     if side:
         meta["transcript"] = {"origin": "subagent"}
     try:
-        decoded = anthropic.decode([{"role": "assistant", "content": blocks}])
+        parts = assistant_parts(blocks)
     except BadPayload as error:
         note = Note(f"{NAME}/unreadable", {"reason": str(error), "content": blocks, **meta[NAME]})
-        return Line(key, parent, note, raw, at, side)
-    parts = decoded[0].parts if decoded else ()
+        return Line(key, parent, note, raw, lines[-1].line, at, side)
     usage = anthropic_usage(best) if billed else None
-    return Line(key, parent, Message("assistant", parts, usage, meta), raw, at, side)
+    return Line(key, parent, Message("assistant", parts, usage, meta), raw, lines[-1].line, at, side)
 
 
 def _output(usage: Mapping[str, Any]) -> int:
     return count(usage.get("output_tokens"))
 
 
-def said(record: Record, key: str, parent: str | None, side: bool) -> Iterator[Line]:
+def said(record: Record, key: str, parent: str | None, side: bool) -> list[Line]:
     """The messages of a user line: its tool results, and what the user (or the tool in their name) wrote."""
     value = record.value
-    message = value.pop("message")
-    content = message.pop("content", None)
-    if message != {"role": "user"}:
-        value["message"] = message
+    envelope = value.pop("message")
+    content = envelope.pop("content", None)
+    if envelope != {"role": "user"}:
+        value["message"] = envelope
     at = seconds(value.get("timestamp"))
     try:
-        decoded = anthropic.decode([{"role": "user", "content": content}])
+        decoded = user_messages(content)
     except BadPayload as error:
         note = Note(f"{NAME}/unreadable", {**value, "reason": str(error), "content": content})
-        yield Line(key, parent, note, record.raw, at, side)
-        return
-    if not decoded:
-        decoded = [Message("user")]
+        return [Line(key, parent, note, record.raw, record.line, at, side)]
+    lines = []
     for n, spoken in enumerate(decoded):
         name = f"{key}/{n}" if n else key
         meta = dict(spoken.meta)
@@ -80,8 +75,10 @@ def said(record: Record, key: str, parent: str | None, side: bool) -> Iterator[L
             meta[NAME] = {"lines": [value]}
         if (origin := _origin(spoken, value, side)) != "human":
             meta["transcript"] = {"origin": origin}
-        yield Line(name, parent, replace(spoken, meta=meta), record.raw, at, side)
+        message = Message(spoken.role, spoken.parts, None, meta)
+        lines.append(Line(name, parent, message, record.raw, record.line, at, side))
         parent = name
+    return lines
 
 
 def _origin(message: Message, value: Mapping[str, Any], side: bool) -> str:

@@ -114,7 +114,7 @@ class _Chain:
         value = piece.value
         if not isinstance(value, dict):
             yield from self.release()
-            yield self._line(Note(f"{self.dialect.name}/item", {"value": value}), piece.raw)
+            yield self._line(Note(f"{self.dialect.name}/item", {"value": value}), piece)
             yield Damage(piece.line, f"a JSON {type(value).__name__} where a message is expected", lost=False)
         elif self.dialect.joins is not None and self.dialect.joins(value):
             self.held.append(piece)
@@ -135,7 +135,7 @@ class _Chain:
         if self.last is not None and self.dialect is OPENAI:
             yield from self._logged_reply(rest)
         if rest:
-            yield self._line(Note(f"{self.dialect.name}/envelope", rest), piece.raw)
+            yield self._line(Note(f"{self.dialect.name}/envelope", rest), piece)
 
     def system(self, value: Any) -> Iterator[Event]:
         """The system prompt that stands beside the messages (Anthropic)."""
@@ -166,7 +166,7 @@ class _Chain:
         try:
             found = decode()
         except BadPayload as error:
-            yield self._line(Note(f"{self.dialect.name}/item", {"value": piece.value}), piece.raw)
+            yield self._line(Note(f"{self.dialect.name}/item", {"value": piece.value}), piece)
             if mapping(piece.value).get("role") != "exit":
                 yield Damage(piece.line, f"kept as a note: {error.reason} ({error.field or 'message'})", lost=False)
             return
@@ -176,7 +176,7 @@ class _Chain:
                 spoken = replace(spoken, usage=usage)
             if n == 0 and any(v is not None for v in extras.values()):
                 spoken = replace(spoken, meta={**spoken.meta, "transcript": {"fields": extras}})
-            yield self._line(spoken, piece.raw, at)
+            yield self._line(spoken, piece, at)
 
     def _figures(self, extras: Mapping[str, Any]) -> tuple[Usage | None, float]:
         """Usage and time that a tool wrote beside the message."""
@@ -186,10 +186,10 @@ class _Chain:
         )
         return usage, seconds(extras.get("timestamp")) or seconds(extra.get("timestamp"))
 
-    def _line(self, body: Body, raw: bytes, at: float = 0.0) -> Line:
+    def _line(self, body: Body, piece: Piece, at: float = 0.0) -> Line:
         self.count += 1
         key = f"{self.run}:{self.count}"
-        line = Line(key, self.last, body, raw, at)
+        line = Line(key, self.last, body, piece.raw, piece.line, at)
         self.last = key
         return line
 

@@ -63,14 +63,15 @@ class Line(Struct, frozen=True):
     """One thing the transcript holds, and where it hangs.
 
     `key` and `parent` are the file's own names for it and for what it follows (None: a root). `raw`
-    is the text it was read from, `at` seconds since 1970 (0: unknown). `side` marks what is no part
-    of the main conversation (a subagent's).
+    is the text it was read from and `line` where that ends, `at` seconds since 1970 (0: unknown).
+    `side` marks what is no part of the main conversation (a subagent's).
     """
 
     key: str
     parent: str | None
     body: Body
     raw: bytes
+    line: int
     at: float = 0.0
     side: bool = False
 

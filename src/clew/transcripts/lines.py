@@ -49,7 +49,7 @@ def numbered(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     while raw := file.readline(LONGEST + 1):
         number += 1
         yield number, raw
-        while len(raw) > LONGEST and not raw.endswith(b"\n"):
+        while raw and not raw.endswith(b"\n"):
             raw = file.readline(LONGEST)
 
 

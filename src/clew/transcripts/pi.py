@@ -60,7 +60,7 @@ class _Log:
         if wrong:
             yield Damage(record.line, wrong, lost=False)
         at = seconds(value.get("timestamp")) or seconds(mapping(value.get("message")).get("timestamp"))
-        yield Line(key, parent, body, record.raw, at)
+        yield Line(key, parent, body, record.raw, record.line, at)
         self._follow(key, parent, value, body)
         self.known.add(key)
         self.last = key

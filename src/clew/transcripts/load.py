@@ -1,0 +1,219 @@
+"""From a transcript into a session's log.
+
+An entry's key is a digest of what its line says and of its parent's key, so it stands for the whole
+conversation up to there. Importing a file again adds nothing; importing a longer version adds what
+is new; where a file was edited, or a reply was cut off and is now whole, the new version becomes a
+branch beside the old one and the leaf goes to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+
+from msgspec import Struct
+
+from clew.errors import UnknownName
+from clew.messages import Message
+from clew.sessions.edits import Drop, pack
+from clew.sessions.entries import Body, BranchSummary, Compaction, Draft, Label, Note, Said
+from clew.sessions.session import Session
+from clew.transcripts.boundaries import Branches
+from clew.transcripts.events import Aside, Boundary, Damage, Event, Leaf, Line, Name, Start
+from clew.transcripts.formats import named, opened
+from clew.transcripts.sniffing import sniff
+
+BATCH = 1_000
+"""Entries written in one transaction."""
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""Bytes of transcript after which a transaction is closed, however few entries it has."""
+
+
+class Report(Struct, frozen=True):
+    """What an import found and did.
+
+    `lines` is the number of the last line (or list item) read; `messages` and `calls` count messages
+    and tool calls on all branches; `added` and `present` count entries; `skipped` are lines of which
+    nothing could be used and `mended` those that were read all the same, each with its reason.
+    `sessions` counts the conversations of the file, `sidechains` the subagents inlined in it.
+    `first` and `last` are seconds since 1970 (0: the file has no times).
+    """
+
+    path: str
+    format: str
+    session: str
+    lines: int = 0
+    messages: int = 0
+    calls: int = 0
+    added: int = 0
+    present: int = 0
+    skipped: tuple[tuple[int, str], ...] = ()
+    mended: tuple[tuple[int, str], ...] = ()
+    sessions: int = 0
+    compactions: int = 0
+    sidechains: int = 0
+    first: float = 0.0
+    last: float = 0.0
+
+
+def load(path: Path | str, session: Session, *, format: str = "", run: int = 1) -> Report:
+    """Adds a transcript to a session and moves the session's leaf to where the transcript ends.
+
+    `format` is sniffed when empty. Of a file with several conversations all become roots of the
+    session, and the leaf goes to the end of number `run`. The leaf stays where it is when there is
+    nothing new. Raises `UnknownName` (file, format, run), `BadPayload` (an empty file), and what
+    appending raises; entries written before an error stay, and the import can be repeated.
+    """
+    name = format or sniff(path)
+    reader = named(name)
+    loading = _Loading(session, name)
+    with opened(path) as file:
+        for event in reader.read(file):
+            loading.take(event)
+    return loading.finish(str(path), run)
+
+
+class _Waiting(Struct):
+    """A line not yet written, known by its digest and its parent's."""
+
+    line: Line
+    digest: bytes
+    parent: bytes
+
+
+class _Loading:
+    """An import under way: what the file's own keys have become, and what waits to be written."""
+
+    def __init__(self, session: Session, format: str) -> None:
+        self.session = session
+        self.format = format
+        self.branches = Branches()
+        if session.leaf is not None:
+            session.branch_to(session.leaf)  # takes the lease: from here on nobody else adds entries
+        self.newest = max(session.tree(), default=0)
+        self.held = {entry.key: entry.id for entry in session.entries() if entry.key} if self.newest else {}
+        self.digests: dict[str, bytes] = {}
+        self.ids: dict[bytes, int] = {}
+        self.waiting: list[_Waiting] = []
+        self.bytes = 0
+        self.leaves: list[bytes] = []
+        self.damage: list[Damage] = []
+        self.starts = self.lines = self.messages = self.calls = 0
+        self.added = self.present = self.compactions = self.sidechains = 0
+        self.first = self.last = 0.0
+
+    def take(self, event: Event) -> None:
+        """One event of the reader."""
+        if isinstance(event, Line):
+            parent = self.digests.get(event.parent, b"") if event.parent is not None else b""
+            digest = blake2b(event.raw, digest_size=16, key=parent).digest()
+            self.digests[event.key] = digest
+            self.waiting.append(_Waiting(event, digest, parent))
+            self.bytes += len(event.raw)
+            self._count(event)
+            if len(self.waiting) >= BATCH or self.bytes >= BATCH_BYTES:
+                self.write()
+        elif isinstance(event, Leaf):
+            self.leaves.append(self.digests[event.key])
+        elif isinstance(event, Start):
+            self.starts += 1
+        else:
+            self.damage.append(event)
+            self.lines = max(self.lines, event.line)
+
+    def _count(self, line: Line) -> None:
+        if line.line > self.lines:
+            self.lines = line.line
+        if line.at:
+            self.first = min(self.first or line.at, line.at)
+            self.last = max(self.last, line.at)
+        body = line.body
+        if isinstance(body, Message):
+            self.messages += 1
+            self.calls += len(body.calls)
+        elif isinstance(body, Boundary):
+            self.compactions += 1
+        if line.side and line.parent is None:
+            self.sidechains += 1
+
+    def write(self) -> None:
+        """Appends what is waiting, in one transaction; what the log has already is passed over."""
+        waiting, self.waiting, self.bytes = self.waiting, [], 0
+        drafts: list[Draft] = []
+        for w in waiting:
+            if w.digest in self.ids:
+                self.present += 1
+                continue
+            key = w.digest.hex()
+            id = self.held.get(key) or self.newest + len(drafts) + 1
+            parent = self.ids.get(w.parent)
+            body = self._body(w.line, id, parent)
+            self.ids[w.digest] = id
+            if id <= self.newest:
+                self.present += 1
+            else:
+                drafts.append(Draft(body, parent, key, w.line.at))
+        if drafts:
+            self.session.append_many(drafts)
+            self.newest += len(drafts)
+            self.added += len(drafts)
+
+    def _body(self, line: Line, id: int, parent: int | None) -> Body:
+        """The entry's body, with the file's keys turned into entry ids."""
+        body = line.body
+        if isinstance(body, Message):
+            self.branches.add(id, parent, shown=not body.blank, system=body.role == "system")
+            return Said(body)
+        if isinstance(body, Boundary):
+            kept = {i for name in body.kept for i in self._entries(name)}
+            return self.branches.compaction(id, parent, body, self.format, kept, self._entry(body.kept_from))
+        self.branches.add(id, parent, shown=isinstance(body, Aside), system=False)
+        if isinstance(body, Note):
+            return body
+        if isinstance(body, Aside):
+            return BranchSummary(body.message, self._entry(body.leaf) or parent or 0, body.details)
+        target = self._entry(body.target)
+        if target is None:
+            return Note(f"{self.format}/unresolved", {"target": body.target})
+        if isinstance(body, Name):
+            return Label(target, body.text)
+        return Compaction((Drop(pack([target])),), reason="edit", policy=self.format, details=body.details)
+
+    def _entry(self, name: str) -> int | None:
+        digest = self.digests.get(name)
+        return None if digest is None else self.ids.get(digest)
+
+    def _entries(self, name: str) -> Iterable[int]:
+        """The entries of a line: one, or several when it held several messages."""
+        part = 0
+        while (id := self._entry(f"{name}/{part}" if part else name)) is not None:
+            yield id
+            part += 1
+
+    def finish(self, path: str, run: int) -> Report:
+        """Writes the rest, moves the leaf, and tells what was done."""
+        if self.waiting:
+            self.write()
+        if not 1 <= run <= max(1, len(self.leaves)):
+            raise UnknownName(f"{path} holds {len(self.leaves)} conversations; there is no number {run}")
+        if self.leaves and (self.added or self.session.leaf is None):
+            self.session.branch_to(self.ids[self.leaves[run - 1]])
+        return Report(
+            path,
+            self.format,
+            self.session.id,
+            self.lines,
+            self.messages,
+            self.calls,
+            self.added,
+            self.present,
+            tuple((d.line, d.reason) for d in self.damage if d.lost),
+            tuple((d.line, d.reason) for d in self.damage if not d.lost),
+            max(1, self.starts),
+            self.compactions,
+            self.sidechains,
+            self.first,
+            self.last,
+        )
