@@ -192,8 +192,9 @@ def compacted(args: Json, version: Version) -> Json:
     if found is None:
         return {"preparation": None}
     model = Numbered()
+    limits = pi_summary.Limits.of(settings["reserveTokens"], version)
     focus = args.get("customInstructions") or ""
-    summary = run(pi_summary.summarise(found, settings["reserveTokens"], version, focus), Offline(model))
+    summary = run(pi_summary.summarise(found, limits, version, focus), Offline(model))
     return {
         "preparation": _preparation(found, settings),
         "result": {

@@ -357,12 +357,13 @@ def test_defaults_shrink_in_small_windows(window: int, reserve: int, keep: int) 
     assert (budget.output, budget.trigger, policy.limits(window)[1]) == (reserve, window - reserve, keep)
 
 
-def test_works_in_a_window_of_8k() -> None:
-    policy = Pi(version="0.73.1")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_works_in_a_window_of_8k(version: Version) -> None:
+    policy = Pi(version=version)
     budget = policy.budget(8_192)
-    view = seen(log(*(m for n in range(20) for m in turn(n))), "0.73.1")
+    view = seen(log(*(m for n in range(20) for m in turn(n))), version)
     assert policy.due(view, budget) is None
-    view = seen(log(*(m for n in range(21) for m in turn(n))), "0.73.1")
+    view = seen(log(*(m for n in range(21) for m in turn(n))), version)
     due = policy.due(view, budget)
     assert due is not None
     model = Answers()

@@ -19,10 +19,10 @@ cut-off answer for a summary.
 Where Clew differs: the trigger counts with the session's counter, calibrated by reported usage, where
 Pi takes the newest reply's usage and characters over 4 for what follows (`pi_entries.fill`); in windows
 below 80,000 tokens the defaults of `reserve` and `keep` shrink to a quarter of the window, where Pi
-would compact before every call; system messages inside the conversation stay where they are; the two
-summaries of a split turn are asked for one after the other (as 1.6 does); pinned texts stand at the end
-of the summary. The decisions are in
-`pi_cut`, the summaries in `pi_summary`, branch summaries in `pi_branches`.
+would compact before every call, and the replies are limited in 1.6 too; system messages inside the
+conversation stay where they are; the two summaries of a split turn are asked for one after the other
+(as 1.6 does); pinned texts stand at the end of the summary. The decisions are in `pi_cut`, the
+summaries in `pi_summary`, branch summaries in `pi_branches`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from clew.policies import triggers
 from clew.policies.fences import pinned, summary_text
 from clew.policies.harness.pi_cut import Preparation, prepare
 from clew.policies.harness.pi_entries import PiEntry, Version
-from clew.policies.harness.pi_summary import Summary, compaction_text, summarise
+from clew.policies.harness.pi_summary import Limits, Summary, compaction_text, summarise
 from clew.sessions.edits import Edit, Insert, Replace, pack
 from clew.sessions.entries import Compaction
 from clew.sessions.policy import Due, compaction
@@ -52,6 +52,9 @@ RESERVE = 16_384
 
 KEEP = 20_000
 """Tokens of recent conversation that stay (`compaction.keepRecentTokens`)."""
+
+ROOMY = 4 * KEEP
+"""The window, in tokens, from which on Pi's own numbers hold."""
 
 VERSIONS = ("0.73.1", "1.6")
 
@@ -104,11 +107,12 @@ class Pi(Struct, frozen=True):
 
     def compact(self, view: View, budget: Budget, due: Due) -> Steps[Compaction | None]:
         """One summary for what the cut leaves out. None when there is nothing to summarise (1.6)."""
-        reserve, keep = budget.output, self.limits(budget.window)[1]
+        reserve, keep = self.limits(budget.window)
         prepared = prepare(entries(view), keep, self.version)
         if prepared is None:
             return None
-        summary = yield from summarise(prepared, reserve, self.version, due.focus)
+        limits = Limits.of(reserve, self.version if budget.window >= ROOMY else "0.73.1")
+        summary = yield from summarise(prepared, limits, self.version, due.focus)
         return compaction(
             view,
             [_edit(view, prepared, summary)],

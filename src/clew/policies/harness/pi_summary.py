@@ -24,12 +24,25 @@ RESULT_CHARS = 2_000
 HISTORY_SHARE, PREFIX_SHARE = 0.8, 0.5
 """Reply limits of 0.73.1 as shares of the reserve; 1.6 sets none."""
 
+
 NO_HISTORY = "No prior history."
 SPLIT = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 """Upstream's literals around the summary of a split turn."""
 
 COMPACTION_LEAD = "What was said before this point has been replaced by a summary:"
 BRANCH_LEAD = "The conversation came back here from another branch. What happened there:"
+
+
+class Limits(Struct, frozen=True):
+    """The longest replies asked for, in tokens (None: the model's own limit)."""
+
+    history: int | None = None
+    prefix: int | None = None
+
+    @classmethod
+    def of(cls, reserve: int, version: Version) -> Limits:
+        """Upstream's limits with a reserve of so many tokens."""
+        return cls(int(reserve * HISTORY_SHARE), int(reserve * PREFIX_SHARE)) if version == "0.73.1" else cls()
 
 
 def compaction_text(summary: str) -> str:
@@ -56,28 +69,25 @@ class Summary(Struct, frozen=True):
         return {"readFiles": self.files.read_files, "modifiedFiles": self.files.modified_files}
 
 
-def summarise(prepared: Preparation, reserve: int, version: Version, focus: str = "") -> Steps[Summary]:
+def summarise(prepared: Preparation, limits: Limits, version: Version, focus: str = "") -> Steps[Summary]:
     """Summarises what a preparation replaces: one call, or two when a turn is split.
 
-    `reserve` bounds the replies in 0.73.1 (tokens). `focus` is what the user asked to keep in view.
-    Raises the `ModelError` of a reply that cannot be used.
+    `focus` is what the user asked to keep in view. Raises the `ModelError` of a reply that cannot be used.
 
     Defects of 0.73.1, reproduced: without history before a split turn the previous summary is lost;
     `focus` does not reach the summary of the turn's beginning; an empty answer and one cut off by the
     length limit are taken. (Upstream makes its two calls at once; here one follows the other.)
     """
-    capped = version == "0.73.1"
+    old = version == "0.73.1"
     calls, usage = 0, Usage()
-    text = NO_HISTORY if capped or prepared.previous is None else prepared.previous
+    text = NO_HISTORY if old or prepared.previous is None else prepared.previous
     if prepared.history or not (prepared.splits and prepared.prefix):
         kind = "update" if prepared.previous else "initial"
-        limit = int(reserve * HISTORY_SHARE) if capped else None
-        call = request(kind, prepared.history, version, limit, prepared.previous or "", focus)
+        call = request(kind, prepared.history, version, limits.history, prepared.previous or "", focus)
         reply: Reply = yield call
         text, calls, usage = answer(reply, version), 1, reply.usage
     if prepared.splits and prepared.prefix:
-        limit = int(reserve * PREFIX_SHARE) if capped else None
-        reply = yield request("turn_prefix", prepared.prefix, version, limit, "", "" if capped else focus)
+        reply = yield request("turn_prefix", prepared.prefix, version, limits.prefix, "", "" if old else focus)
         text, calls, usage = text + SPLIT + answer(reply, version), calls + 1, usage + reply.usage
     return Summary(text + file_tags(prepared.files), prepared.files, calls, usage)
 
