@@ -373,10 +373,6 @@ def test_works_in_a_window_of_8k(version: Version) -> None:
     assert model.calls[0].max_output == 1_638
 
 
-def test_window_given_to_the_policy_takes_the_place_of_the_session_s() -> None:
-    assert Pi(window=50_000).budget(200_000).window == 50_000
-
-
 @pytest.mark.parametrize(
     "policy",
     [

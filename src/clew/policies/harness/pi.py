@@ -63,11 +63,9 @@ class Pi(Struct, frozen=True):
     """Pi's policy, unguarded.
 
     `reserve` and `keep` are in tokens; None takes Pi's values, at most a quarter of the window each.
-    `window` (tokens) replaces the window the policy is asked for. `version` is the upstream whose
-    decisions are made: "0.73.1" or "1.6".
+    `version` is the upstream whose decisions are made: "0.73.1" or "1.6".
     """
 
-    window: int | None = None
     reserve: int | None = None
     keep: int | None = None
     version: Version = "1.6"
@@ -80,7 +78,6 @@ class Pi(Struct, frozen=True):
         """The window less the reserve. Raises `BadBudget` when reserve and keep cannot work in it."""
         if self.version not in VERSIONS:
             raise BadBudget(f"pi has the versions {' and '.join(VERSIONS)}, not {self.version!r}")
-        window = self.window or window
         for name, value in (("reserve", self.reserve), ("keep", self.keep)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise BadBudget(f"{name} must be a positive number of tokens, not {value!r}")
