@@ -15,6 +15,9 @@ exactly. Keyed by codec name: `{"anthropic": {"cache_control": {...}}}`."""
 
 Role = Literal["system", "user", "assistant", "tool"]
 
+FinishReason = Literal["stop", "tool_calls", "length", "refusal", "error", "unknown"]
+"""Why a model's reply ended."""
+
 
 class Text(Struct, frozen=True, tag="text", omit_defaults=True):
     """Plain text."""

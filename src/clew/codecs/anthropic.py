@@ -45,8 +45,7 @@ from clew.codecs.shape import (
     string,
 )
 from clew.codecs.turns import Shown, numbered, side, turns
-from clew.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
-from clew.models.base import FinishReason
+from clew.messages import FinishReason, Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
 
 CODEC = "anthropic"
 

@@ -42,8 +42,7 @@ from clew.codecs.shape import (
     shallow,
     string,
 )
-from clew.messages import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult, Usage
-from clew.models.base import FinishReason
+from clew.messages import FinishReason, Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult, Usage
 
 CODEC = "openai"
 

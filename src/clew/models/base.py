@@ -9,9 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from msgspec import Struct, field
 
 from clew.errors import BadReply, EmptyReply, ModelError, RefusedReply, TruncatedReply
-from clew.messages import Message, Usage
-
-FinishReason = Literal["stop", "tool_calls", "length", "refusal", "error", "unknown"]
+from clew.messages import FinishReason, Message, Usage
 
 
 class ModelCall(Struct, frozen=True, omit_defaults=True):
