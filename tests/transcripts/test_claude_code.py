@@ -7,7 +7,6 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from transcripts.scribe import Claude, jsonl, say
 
 from clew.codecs import anthropic
 from clew.messages import Message, Text, Thinking, Usage
@@ -15,6 +14,7 @@ from clew.sessions.entries import Note
 from clew.transcripts import claude_code
 from clew.transcripts.claude_blocks import assistant_parts, user_messages
 from clew.transcripts.events import Boundary, Damage, Event, Leaf, Line
+from transcripts.scribe import Claude, jsonl, say
 
 
 def events(data: bytes) -> list[Event]:

@@ -59,47 +59,56 @@ def pieces(data: bytes, lists: Sequence[str]) -> Iterator[Piece | Damage]:
     """The conversations of a document: a list of messages, an envelope, or a list of envelopes."""
     data = data.lstrip(b"\xef\xbb\xbf")
     try:
-        whole: Any = _list_of_raw.decode(data) if data.lstrip().startswith(b"[") else [Raw(data)]
-        found = [(raw, _envelope(raw, lists)) for raw in whole]
-        for _, envelope in found:
-            if envelope is not None:
-                _decode(memoryview(envelope[1]), type=list[Raw])
+        values = _list_of_raw.decode(data) if data.lstrip().startswith(b"[") else [Raw(data)]
+        found = [_split(raw, lists) for raw in values]
     except (msgspec.DecodeError, RecursionError) as error:
-        yield Damage(1, f"broken JSON ({error}); what could be found in it was read", lost=False)
+        if data.strip():
+            yield Damage(1, f"broken JSON ({error}); what could be found in it was read", lost=False)
         yield from salvaged(data.decode(errors="replace"), lists)
         return
     alone = True
-    for n, (raw, envelope) in enumerate(found, 1):
-        if envelope is None:
-            yield message(_decode(raw), n, "start" if alone else "message")
+    for n, envelope in enumerate(found, 1):
+        if isinstance(envelope, Raw):
+            yield from _read(envelope, n, "start" if alone else "message")
             alone = False
             continue
-        yield from _opened(envelope, n)
+        yield Piece(b"", {}, "start", n)
+        fields, items = envelope
+        if "system" in fields:
+            yield from _read(fields.pop("system"), n, "system")
+        for at, raw in enumerate(items, 1):
+            yield from _read(raw, at)
+        if fields:
+            yield from _read(_encode(fields), n, "envelope")
 
 
-def _envelope(raw: Raw, lists: Sequence[str]) -> tuple[dict[str, Raw], Raw] | None:
-    """The fields of an envelope and its list of messages; None when the value is a message itself."""
-    if not bytes(memoryview(raw)[:64]).lstrip().startswith(b"{"):
-        return None
+def _split(raw: Raw, lists: Sequence[str]) -> Raw | tuple[dict[str, Raw], list[Raw]]:
+    """An envelope's fields and its list of messages; a value that is none, as it is."""
+    if not _begins(raw, b"{"):
+        return raw
     fields = _object_of_raw.decode(raw)
-    if "role" in fields or "type" in fields:
-        return None
-    for name in lists:
-        if name in fields and bytes(memoryview(fields[name])[:64]).lstrip().startswith(b"["):
-            return fields, fields.pop(name)
-    return None
+    for name in lists if "role" not in fields and "type" not in fields else ():
+        if name in fields and _begins(fields[name], b"["):
+            return fields, _list_of_raw.decode(fields.pop(name))
+    return raw
 
 
-def _opened(envelope: tuple[dict[str, Raw], Raw], n: int) -> Iterator[Piece]:
-    fields, items = envelope
-    yield Piece(b"", {}, "start", n)
-    if "system" in fields:
-        yield Piece(b"", _decode(fields.pop("system")), "system", n)
-    for at, raw in enumerate(_list_of_raw.decode(items), 1):
-        yield message(_decode(raw), at)
-    if fields:
-        rest = {name: _decode(raw) for name, raw in fields.items()}
-        yield message(rest, n, "envelope")
+def _begins(raw: Raw, sign: bytes) -> bool:
+    return bytes(memoryview(raw)[:64]).lstrip().startswith(sign)
+
+
+def _read(raw: Raw | bytes, line: int, what: What = "message") -> Iterator[Piece | Damage]:
+    """One value of the document, and what had to be done to read it."""
+    try:
+        yield message(_decode(raw), line, what)
+        return
+    except (msgspec.DecodeError, RecursionError):
+        value, _ = _value(bytes(raw).decode(errors="replace").strip(), 0)
+    if value is None:
+        yield Damage(line, "not JSON")
+        return
+    yield message(storable(value)[0], line, what)
+    yield Damage(line, "characters or numbers that JSON or UTF-8 cannot hold", lost=False)
 
 
 def salvaged(text: str, lists: Sequence[str]) -> Iterator[Piece]:
