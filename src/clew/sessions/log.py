@@ -54,7 +54,7 @@ class Log:
         self._doubtful = False  # a write broke off: what the store holds is to be looked up again
         self.segments, self.ancestors = self._lineage()
         for segment in self.segments[:-1]:
-            self._grow(segment.session, segment.after, segment.last)
+            self._grow(segment, segment.after, segment.last or 0)
         self._take_up(row, self.segments[-1].after)
 
     # -- reading
@@ -219,7 +219,7 @@ class Log:
         """Adds the own entries after this id to the tree, and goes to the stored leaf."""
         self.row = row
         if row.last != self.tree.newest or after == self.segments[-1].after:
-            self._grow(row.id, after, row.last)
+            self._grow(self.segments[-1], after, row.last)
         self.leaf = row.leaf
         if row.leaf is not None and row.leaf not in self.tree:
             self.leaf = self.tree.nearest(row.leaf if isinstance(row.leaf, int) else self.tree.newest + 1)
@@ -228,9 +228,9 @@ class Log:
             )
         self._doubtful = False
 
-    def _grow(self, session: str, after: int, last: int | None) -> None:
-        links = self.store.links(self.row.namespace, session, after + 1, last)
-        self.faults.extend(self.tree.grow(links, after, last or 0))
+    def _grow(self, segment: Segment, after: int, due: int) -> None:
+        links = self.store.links(self.row.namespace, segment.session, after + 1, segment.last)
+        self.faults.extend(self.tree.grow(links, after, due))
 
     def _held(self, keys: Sequence[str]) -> dict[str, int]:
         held: dict[str, int] = {}
