@@ -174,4 +174,6 @@ def test_no_message_before_the_cut_of_a_document_is_lost(envelope: Any) -> None:
 
 def test_the_system_prompt_of_a_cut_document_is_kept() -> None:
     data = json.dumps({"system": "Be brief.", "messages": CLAUDE}).encode()
-    assert short(read(data[:-5], ANTHROPIC))[:2] == ["system Be brief.", "user list"]
+    found = read(data[:-5], ANTHROPIC)
+    assert short(found)[:2] == ["system Be brief.", "user list"]
+    assert sum(isinstance(e, Start) for e in found) == 1

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clew.transcripts.events import Damage
-from clew.transcripts.lines import storable
+from clew.transcripts.lines import RESYNC, START, storable
 
 _SYSTEM = re.compile(r'\{\s*"system"\s*:\s*')
 
@@ -44,15 +44,13 @@ def message(value: Any, line: int, what: What = "message") -> Piece:
 
 def is_document(file: BinaryIO) -> bool:
     """Whether a JSON file is one document; else it is JSON Lines. The file is read from its start again."""
-    first = file.readline()
-    second = file.readline()
+    lines = (line for line in iter(file.readline, b"") if line.strip(b"\xef\xbb\xbf \t\r\n\0"))
+    first, second = next(lines, b""), next(lines, b"")
     file.seek(0)
-    text = first.lstrip(b"\xef\xbb\xbf \t\r\n\0")
-    if text.startswith(b"["):
-        return True
-    if not second:
-        return True
-    return not (_is_object(first) or _is_object(second) or second.lstrip().startswith(b'{"'))
+    text = first.lstrip(b"\xef\xbb\xbf \t\0")
+    if not text.startswith(b"{"):
+        return text.startswith(b"[")
+    return not second or not (_is_object(first) or _is_object(second) or second.lstrip().startswith(b'{"'))
 
 
 def pieces(data: bytes, lists: Sequence[str]) -> Iterator[Piece | Damage]:
@@ -115,23 +113,27 @@ def salvaged(text: str, lists: Sequence[str]) -> Iterator[Piece]:
     """The messages of a broken or cut document, in order: every object with a role, or an item's type."""
     opening = re.compile(rf'"({"|".join(lists)})"\s*:\s*\[')
     at = number = 0
-    while (start := text.find("{", at)) >= 0:
-        begins = number == 0 or opening.search(text, at, start + 1) is not None
-        system = _SYSTEM.match(text, start)
+    opened = False
+    failures = 0
+    while failures < RESYNC and (found := START.search(text, at)):
+        start = found.start()
+        begins = not opened and (number == 0 or opening.search(text, at, start + 1) is not None)
         value, end = _value(text, start)
-        if not isinstance(value, dict):
-            at = start + 1
-            if system is not None:
-                prompt, at = _value(text, system.end())
-                number += prompt is not None
-                yield Piece(b"", {}, "start", number)
-                yield Piece(b"", prompt, "system", number)
-        elif "role" in value or _is_item(value):
+        whole = isinstance(value, dict)
+        failures = 0 if whole else failures + 1
+        if whole and ("role" in value or _is_item(value)):
             number += 1
             yield message(storable(value)[0], number, "start" if begins else "message")
+            at, opened = end, False
+        elif whole and not any(isinstance(value.get(name), list) for name in lists):
             at = end
         else:
-            at = start + 1 if any(isinstance(value.get(name), list) for name in lists) else end
+            at = start + 1
+            if system := _SYSTEM.match(text, start):
+                prompt, at = _value(text, system.end())
+                yield Piece(b"", {}, "start", number)
+                yield Piece(b"", prompt, "system", number)
+                opened = True
 
 
 def _value(text: str, at: int) -> tuple[Any, int]:

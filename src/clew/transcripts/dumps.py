@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -139,37 +138,56 @@ class _Chain:
 
     def system(self, value: Any) -> Iterator[Event]:
         """The system prompt that stands beside the messages (Anthropic)."""
-        piece = Piece(msgspec.json.encode(value), value, "message", 0)
-        yield from self._bodies(lambda: anthropic.decode({"system": value, "messages": []}), piece, {})
+        piece = message(value, 0)
+        try:
+            found = anthropic.decode({"system": value, "messages": []})
+        except BadPayload as error:
+            yield from self._unreadable(piece, error)
+            return
+        yield from self._spoken(found, piece, {})
 
     def _logged_reply(self, envelope: Json) -> Iterator[Event]:
         response = envelope.get("response")
         if not isinstance(response, dict) or not isinstance(response.get("choices"), list):
             return
-        piece = Piece(msgspec.json.encode(response), response, "message", 0)
-        at = envelope.get("timestamp")
-        yield from self._bodies(lambda: [openai.decode_reply(response)[0]], piece, {"timestamp": at})
+        piece = message(response, 0)
+        try:
+            reply = openai.decode_reply(response)[0]
+        except BadPayload as error:
+            yield from self._unreadable(piece, error)
+            return
+        yield from self._spoken([reply], piece, {"timestamp": envelope.get("timestamp")})
 
     def _decoded(self, held: list[Piece]) -> Iterator[Event]:
-        """The messages of one provider message, or of the items of one reply."""
-        wire = self.dialect.wire
-        values = [piece.value for piece in held]
-        extras: Json = {}
-        if wire is not None:
-            value = values[0]
-            extras = {k: v for k, v in value.items() if k not in wire}
-            values = [{k: v for k, v in value.items() if k in wire and (v is not None or k == "content")}]
-        whole = held[0] if len(held) == 1 else replace(held[0], raw=b"\n".join(p.raw for p in held))
-        yield from self._bodies(lambda: self.dialect.decode(values), whole, extras)
-
-    def _bodies(self, decode: Callable[[], list[Message]], piece: Piece, extras: Json) -> Iterator[Event]:
-        try:
-            found = decode()
-        except BadPayload as error:
-            yield self._line(Note(f"{self.dialect.name}/item", {"value": piece.value}), piece)
-            if mapping(piece.value).get("role") != "exit":
-                yield Damage(piece.line, f"kept as a note: {error.reason} ({error.field or 'message'})", lost=False)
+        """The messages of one provider message, or of the items of one reply; items no one can read as notes."""
+        while held:
+            values, extras = self._on_the_wire([piece.value for piece in held])
+            try:
+                found = self.dialect.decode(values)
+            except BadPayload as error:
+                bad = error.index if error.index is not None and error.index < len(held) else 0
+                yield from self._unreadable(held[bad], error)
+                held = held[:bad] + held[bad + 1 :]
+                continue
+            raw = held[0].raw if len(held) == 1 else b"\n".join(piece.raw for piece in held)
+            yield from self._spoken(found, replace(held[-1], raw=raw), extras)
             return
+
+    def _on_the_wire(self, values: list[Json]) -> tuple[list[Json], Json]:
+        """The values as the provider knows them, and the fields a tool has added."""
+        wire = self.dialect.wire
+        if wire is None:
+            return values, {}
+        (value,) = values
+        sent = {k: v for k, v in value.items() if k in wire and (v is not None or k == "content")}
+        return [sent], {k: v for k, v in value.items() if k not in wire}
+
+    def _unreadable(self, piece: Piece, error: BadPayload) -> Iterator[Event]:
+        yield self._line(Note(f"{self.dialect.name}/item", {"value": piece.value}), piece)
+        if mapping(piece.value).get("role") != "exit":  # mini-swe-agent's last word
+            yield Damage(piece.line, f"kept as a note: {error.reason} ({error.field or 'message'})", lost=False)
+
+    def _spoken(self, found: list[Message], piece: Piece, extras: Json) -> Iterator[Event]:
         usage, at = self._figures(extras)
         for n, spoken in enumerate(found):
             if n == 0 and usage is not None and spoken.role == "assistant":

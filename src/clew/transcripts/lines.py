@@ -21,10 +21,10 @@ LONGEST = 64 * 1024 * 1024
 """Bytes of one line above which it is not read (twice the largest request a provider accepts)."""
 
 RESYNC = 2_000
-"""How many possible beginnings of a record are tried in a line whose head is broken."""
+"""How many possible beginnings of an object are tried in a row before broken text is given up."""
 
 _BOM = b"\xef\xbb\xbf"
-_START = re.compile(r'\{\s*"')
+START = re.compile(r'\{\s*"')
 _LONE = re.compile("[\ud800-\udfff]")
 _loose = json.JSONDecoder(strict=False)
 
@@ -121,7 +121,7 @@ def objects(text: str, *, resync: bool) -> tuple[list[tuple[str, dict[str, Any]]
 
 def _whole_tail(text: str, at: int) -> int | None:
     """Where the record begins that ends with the text."""
-    for tried, match in enumerate(_START.finditer(text, at)):
+    for tried, match in enumerate(START.finditer(text, at)):
         if tried == RESYNC:
             return None
         value, end = _object(text, match.start())

@@ -51,18 +51,22 @@ def sniff(path: Path | str) -> str:
 
 def _values(head: bytes) -> Iterator[dict[str, Any]]:
     """The objects at the beginning of a file, envelopes opened."""
-    if is_document(io.BytesIO(head)):
+    found = False
+    if not is_document(io.BytesIO(head)) or b"\n" not in head.strip():
+        for record in records(numbered(io.BytesIO(head))):
+            if isinstance(record, Record):
+                found = True
+                yield record.value
+                yield from _inside(record.value)
+    if not found:
         for piece in salvaged(head.decode(errors="replace"), LISTS):
             yield {"system": ""} if piece.what == "system" else piece.value
-        return
-    for record in records(numbered(io.BytesIO(head))):
-        if not isinstance(record, Record):
-            continue
-        yield record.value
-        for name in LISTS:
-            items = record.value.get(name)
-            if isinstance(items, list) and "role" not in record.value:
-                yield from (item for item in items if isinstance(item, dict))
+
+
+def _inside(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for name in LISTS if "role" not in value else ():
+        items = value.get(name)
+        yield from (item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
 
 
 def _telling(value: dict[str, Any]) -> str:
