@@ -149,7 +149,7 @@ def broken_conversations(draw: st.DrawFn, *, max_breaks: int = 4, **options: Any
 
 
 def _pick(draw: st.DrawFn, messages: list[Message], role: str) -> int | None:
-    found = [i for i, m in enumerate(messages) if m.role == role]
+    found = [i for i, m in enumerate(messages) if m.role == role and m.parts]
     return draw(st.sampled_from(found)) if found else None
 
 
