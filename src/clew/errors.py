@@ -33,6 +33,15 @@ class UnknownName(ClewError):
     """No policy, counter, format, session or entry has this name; the text lists what there is."""
 
 
+class MissingExtra(ClewError):
+    """A part of Clew needs a package that is not installed; `extra` names the extra that brings it."""
+
+    def __init__(self, extra: str, package: str, purpose: str) -> None:
+        super().__init__(f'{purpose} need the package {package}: pip install "clew[{extra}]"')
+        self.extra = extra
+        self.package = package
+
+
 class SessionBusy(ClewError):
     """Another process holds the session's write lease.
 

@@ -1,0 +1,27 @@
+"""Counters by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clew.errors import UnknownName
+from clew.tokens.exact import Exact
+from clew.tokens.heuristic import Heuristic
+from clew.tokens.protocol import TokenCounter
+
+COUNTERS: Mapping[str, TokenCounter] = {
+    "heuristic": Heuristic(),
+    "o200k": Exact("o200k_base"),
+    "cl100k": Exact("cl100k_base"),
+}
+
+
+def counter(name: str) -> TokenCounter:
+    """The counter called so: a key of `COUNTERS`, or the name under which a counter stored its counts.
+
+    Raises `UnknownName` with the list of what there is.
+    """
+    found = COUNTERS.get(name) or next((c for c in COUNTERS.values() if c.name == name), None)
+    if found is None:
+        raise UnknownName(f"no token counter is called {name!r}; there are: {', '.join(sorted(COUNTERS))}")
+    return found
