@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from zlib import crc32
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -86,6 +87,7 @@ class _Log:
     def __init__(self) -> None:
         self.places: dict[str, _Place] = {}
         self.aliases: dict[str, str] = {}
+        self.seals: dict[str, int] = {}
         self.queue: list[Line | Damage | _Kept] = []
         self.replies: dict[str, _Reply] = {}
         self.cut: set[str] = set()
@@ -102,6 +104,11 @@ class _Log:
         if not isinstance(uuid, str):
             self._note(record, record.key, self.here, None)
             return
+        seal = crc32(record.raw)
+        if self.seals.get(uuid) == seal:
+            self.queue.append(Damage(record.line, f"repeats an earlier line ({uuid})", lost=False))
+            return
+        self.seals[uuid] = seal
         side = value.get("isSidechain") is True
         above = self._above(record, side)
         self.here = self._place(record, uuid, side, above)
@@ -158,8 +165,7 @@ class _Log:
         name = name if isinstance(name, str) and name else uuid
         waiting = self.replies.get(name)
         if waiting is not None and waiting.place.side == side:
-            if all(record.raw != line.raw for line in waiting.lines):  # a line may be written twice
-                waiting.lines.append(record)
+            waiting.lines.append(record)
             self.places[uuid] = waiting.place
             self.aliases[uuid] = waiting.lines[0].value["uuid"]
             return waiting.place

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from clew.messages import Message
 from clew.sessions.edits import Drop, pack
 from clew.sessions.entries import Body, BranchSummary, Compaction, Draft, Label, Note, Said
 from clew.sessions.session import Session
+from clew.storage.store import Store
 from clew.transcripts.boundaries import Branches
 from clew.transcripts.events import Aside, Boundary, Damage, Event, Leaf, Line, Name, Start
 from clew.transcripts.formats import named, opened
@@ -217,3 +219,20 @@ class _Loading:
             self.first,
             self.last,
         )
+
+
+def import_file(
+    path: Path | str, store: str | Path | Store, *, format: str = "", run: int = 1, title: str = "", **options: Any
+) -> tuple[Session, Report]:
+    """Imports a transcript into a new session of a store; `title` is the file's name unless given.
+
+    Further `options` are those of `Session.open`. Nothing is created when the file is in no known
+    format. Raises what `load` and `Session.open` raise.
+    """
+    name = named(format).name if format else sniff(path)
+    session = Session.open(store, title=title or Path(path).name, **options)
+    try:
+        return session, load(path, session, format=name, run=run)
+    except BaseException:
+        session.close()
+        raise
