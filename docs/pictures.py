@@ -37,8 +37,12 @@ def conversation() -> list[Message]:
         messages.append(user(f"Task {turn + 1}: make the parser accept form {turn + 1}. " * 3))
         for step in range(3):
             call = f"call_{turn}_{step}"
-            messages.append(assistant(f"Reading part {step}.", ToolCall(call, "bash", f'{{"command": "sed -n {step}p"}}')))
-            messages.append(tool(call, f"line {turn}.{step} of the file, as it stands in the repository\n" * (22 + 14 * step)))
+            messages.append(
+                assistant(f"Reading part {step}.", ToolCall(call, "bash", f'{{"command": "sed -n {step}p"}}'))
+            )
+            messages.append(
+                tool(call, f"line {turn}.{step} of the file, as it stands in the repository\n" * (22 + 14 * step))
+            )
         messages.append(assistant(f"Form {turn + 1} is accepted now; all tests pass. " * 4))
     return messages
 
@@ -61,8 +65,9 @@ def picture(name: str, before: View, after: View) -> str:
     width, left, gap = 920, 96, 2
     scale = (width - left - 10 - gap * len(before.items)) / max(before.tokens, 1)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 178" role="img" font-family="system-ui, sans-serif" '
-        f'font-size="12"><title>What {escape(name)} keeps</title><rect width="{width}" height="178" rx="8" fill="#fbfaf7"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 178" role="img" '
+        f'font-family="system-ui, sans-serif" font-size="12"><title>What {escape(name)} keeps</title>'
+        f'<rect width="{width}" height="178" rx="8" fill="#fbfaf7"/>'
     ]
     places: dict[int, tuple[float, float]] = {}
     for row, (label, view) in enumerate((("logged", before), ("view after", after))):
@@ -77,9 +82,8 @@ def picture(name: str, before: View, after: View) -> str:
                 spans = [places[i] for i in item.ids if i in places]
                 if spans:
                     a, b = spans[0][0], spans[-1][0] + spans[-1][1]
-                    parts.append(
-                        f'<path d="M{a:.1f} {y - 42}L{b:.1f} {y - 42}L{x + w:.1f} {y - 2}L{x:.1f} {y - 2}Z" fill="#c98a1b" opacity=".18"/>'
-                    )
+                    shape = f"M{a:.1f} {y - 42}L{b:.1f} {y - 42}L{x + w:.1f} {y - 2}L{x:.1f} {y - 2}Z"
+                    parts.append(f'<path d="{shape}" fill="#c98a1b" opacity=".18"/>')
             parts.append(
                 f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="34" rx="2" fill="{_colour(item)}">'
                 f"<title>{escape(item.message.role)}, {item.count} tokens</title></rect>"
@@ -100,7 +104,7 @@ def _colour(item: Item) -> str:
 
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)
-    for name in policies.available():
+    for name in (listing.name for listing in policies.available()):
         before, after = rows(policies.policy(name))
         (HERE / f"policy-{name}.svg").write_text(picture(name, before, after), encoding="utf-8")
         print(f"policy-{name}.svg: {before.tokens:,} → {after.tokens:,} tokens")

@@ -1,1 +1,5 @@
-"""."""
+"""The `clew` command."""
+
+from clew.cli.app import main
+
+__all__ = ["main"]

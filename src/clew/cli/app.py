@@ -1,0 +1,52 @@
+"""The command's frame: subcommands, and errors as one line with exit code 2."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import typer
+
+from clew.cli import log, replay
+from clew.errors import ClewError
+
+app = typer.Typer(
+    name="clew",
+    help="The memory and context layer for LLM agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("replay")(replay.replay)
+app.command("import")(log.import_)
+app.command("sessions")(log.sessions)
+app.command("show")(log.show)
+app.command("expand")(log.expand)
+
+
+@app.callback()
+def _frame() -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command and exits: 0 when all went well, 2 with one line on standard error otherwise."""
+    try:
+        code = app(args=arguments, prog_name="clew", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = 0
+    except click.ClickException as error:
+        code = _refuse(error.format_message())
+    except (ClewError, OSError) as error:
+        code = _refuse(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        code = _refuse("interrupted")
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse(reason: str) -> int:
+    click.echo(f"clew: {' '.join(reason.split())}", err=True)
+    return 2
