@@ -2,17 +2,22 @@
 
 from clew.models.base import Model, ModelCall, Reply, answer_text
 from clew.models.extractive import Extractive
+from clew.models.litellm import LiteLLM
+from clew.models.scripted import Scripted, ScriptEnded
 from clew.models.steps import Ask, Failure, Offline, ReadFile, Steps, World, arun, run
 
 __all__ = [
     "Ask",
     "Extractive",
     "Failure",
+    "LiteLLM",
     "Model",
     "ModelCall",
     "Offline",
     "ReadFile",
     "Reply",
+    "ScriptEnded",
+    "Scripted",
     "Steps",
     "World",
     "answer_text",

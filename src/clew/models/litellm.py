@@ -1,0 +1,148 @@
+"""Any provider's model, through LiteLLM (extra `models`), which is imported on the first call only."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any
+
+from clew.codecs import openai
+from clew.errors import (
+    BadBudget,
+    BadPayload,
+    BadReply,
+    MissingExtra,
+    ModelError,
+    OverflowReply,
+    RateLimited,
+    RefusedReply,
+    TransportError,
+)
+from clew.models.base import ModelCall, Reply
+
+_MESSAGE_FIELDS = ("role", "content", "tool_calls", "refusal", "reasoning_content", "thinking_blocks")
+"""Of a reply's fields, those that a later request may have to hand back."""
+
+
+class LiteLLM:
+    """A model by LiteLLM's name for it, for instance "anthropic/claude-sonnet-4-5".
+
+    - `context_window`: tokens; taken from LiteLLM's model list if not given
+    - `timeout`: seconds for one attempt
+    - `retries`: attempts after the first when the provider is busy or unreachable
+    - `options`: whatever else `litellm.completion` takes (`api_key`, `api_base`, `temperature`, …)
+
+    Calls raise the typed errors of `clew.errors` only, with the provider's text in `raw`, its status in
+    `meta["status"]`; `MissingExtra` when the package is not there.
+    """
+
+    def __init__(
+        self, model: str, *, context_window: int | None = None, timeout: float = 600.0, retries: int = 2, **options: Any
+    ) -> None:
+        self.name = model
+        self._window = context_window
+        self._options = {"timeout": timeout, "max_retries": retries, **options}
+
+    @cached_property
+    def context_window(self) -> int:
+        """Tokens. Raises `BadBudget` when it was not given and LiteLLM does not know the model."""
+        return self._window or _known_window(self.name)
+
+    def complete(self, call: ModelCall) -> Reply:
+        """Sends the call and waits for the reply."""
+        litellm = _litellm()
+        start = time.perf_counter()
+        with _typed_errors():
+            response = litellm.completion(**self._request(call))
+        return _reply(response, time.perf_counter() - start)
+
+    async def acomplete(self, call: ModelCall) -> Reply:
+        """As `complete`."""
+        litellm = _litellm()
+        start = time.perf_counter()
+        with _typed_errors():
+            response = await litellm.acompletion(**self._request(call))
+        return _reply(response, time.perf_counter() - start)
+
+    def _request(self, call: ModelCall) -> dict[str, Any]:
+        request = {**self._options, "model": self.name, "messages": openai.encode(call.messages)}
+        if call.tools:
+            request["tools"] = [dict(t) for t in call.tools]
+        if call.max_output is not None:
+            request["max_tokens"] = call.max_output
+        return request
+
+
+def _reply(response: Any, latency: float) -> Reply:
+    payload = response.model_dump()
+    for choice in payload.get("choices") or ():
+        choice["message"] = {k: v for k, v in (choice.get("message") or {}).items() if k in _MESSAGE_FIELDS}
+    try:
+        message, finish, usage = openai.decode_reply(payload)
+    except BadPayload as error:
+        raise BadReply(
+            f"the provider's response is malformed: {error}", raw=json.dumps(payload, default=str)
+        ) from error
+    return Reply(message, finish, usage, latency)
+
+
+def _known_window(model: str) -> int:
+    litellm = _litellm()
+    unknown = BadBudget(
+        f"LiteLLM does not know the context window of {model!r}; "
+        f"give it in tokens: LiteLLM({model!r}, context_window=...)"
+    )
+    try:
+        info: Mapping[str, Any] = litellm.get_model_info(model)
+    except litellm.exceptions.ModelNotMappedError:
+        raise unknown from None
+    window = info.get("max_input_tokens") or info.get("max_tokens")
+    if not window:
+        raise unknown
+    return int(window)
+
+
+@contextmanager
+def _typed_errors() -> Iterator[None]:
+    """Every error of LiteLLM derives from the OpenAI client's base error."""
+    try:
+        yield
+    except import_module("openai").OpenAIError as error:
+        raise typed(error) from error
+
+
+def typed(error: Exception) -> ModelError:
+    """LiteLLM's error as one of ours. HTTP 413 (the body is too large) counts as overflow."""
+    kinds = _litellm().exceptions
+    status = getattr(error, "status_code", None)
+    kind: type[ModelError]
+    if isinstance(error, kinds.ContextWindowExceededError) or status == 413:
+        kind, what = OverflowReply, "the request exceeds the model's window"
+    elif isinstance(error, kinds.ContentPolicyViolationError):
+        kind, what = RefusedReply, "the provider's content policy refused the request"
+    elif isinstance(error, kinds.RateLimitError):
+        kind, what = RateLimited, "the provider asks to slow down"
+    elif isinstance(error, kinds.Timeout | kinds.APIConnectionError):
+        kind, what = TransportError, "the provider could not be reached"
+    elif isinstance(status, int) and status >= 500:
+        kind, what = TransportError, f"the provider failed with status {status}"
+    else:
+        kind, what = BadReply, f"the provider refused the request ({type(error).__name__}, status {status})"
+    return kind(f"{what}: {error}", raw=str(error), meta={"status": status})
+
+
+@cache
+def _litellm() -> Any:
+    # LiteLLM downloads its price list on import unless told otherwise.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    try:
+        litellm = import_module("litellm")
+    except ImportError as error:
+        raise MissingExtra("models", "litellm", "calls to providers") from error
+    litellm.suppress_debug_info = True  # it prints advice to stdout at every error otherwise
+    return litellm
