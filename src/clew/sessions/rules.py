@@ -58,7 +58,10 @@ def user_first(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
 
 
 def paired(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
-    """Each call has exactly one result, in the tool messages right behind the call; no result lacks its call."""
+    """Each call has exactly one result, in the tool messages right behind it; no result lacks its call.
+
+    Calls of the same id are matched in order: codecs give them ids of their own.
+    """
     waiting: list[str] = []
     answered: set[str] = set()
     owner = 0
@@ -68,8 +71,6 @@ def paired(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
                 yield owner, f"call {call_id!r} has no result right behind it"
             owner, answered = i, set()
             waiting = [c.id for c in message.calls]
-            if len(set(waiting)) < len(waiting):
-                yield i, "two calls of one message have the same id"
         for result in message.results:
             if result.call_id in waiting:
                 waiting.remove(result.call_id)

@@ -301,26 +301,35 @@ def apply(items: Iterable[Item], edits: Sequence[Edit], entry: int) -> list[Item
     `entry` is what an inserted message without sources stands for.
     """
     now = [i for i in items if i.kind != "mend"]
+    where = _places(now)
     for edit in edits:
         if isinstance(edit, Insert):
             new = Item(edit.message, tuple(unpack(edit.sources)) or (entry,), -1, edit.how)
             now.insert(_place(now, edit.after), new)
+            where = _places(now)
             continue
         named = {entry if i == SELF else i for i in unpack(edit.ids)}
-        touched = [i for i, item in enumerate(now) if named.issuperset(item.ids)]
+        touched = sorted({i for e in named for i in where.get(e, ()) if named.issuperset(now[i].ids)})
         if not touched:
             continue
-        put: list[Item] = []
+        first = touched[0]
         if isinstance(edit, Replace):
-            ids = sorted({e for i in touched for e in now[i].ids})
-            put = [Item(edit.message, tuple(ids), -1, edit.how)]
-        gone = set(touched)
-        now = [
-            *now[: touched[0]],
-            *put,
-            *(item for i, item in enumerate(now) if i > touched[0] and i not in gone),
-        ]
+            now[first] = Item(edit.message, tuple(sorted({e for i in touched for e in now[i].ids})), -1, edit.how)
+            touched = touched[1:]
+        if touched:
+            gone = set(touched)
+            now = [item for i, item in enumerate(now) if i not in gone]
+            where = _places(now)
     return now
+
+
+def _places(items: Sequence[Item]) -> dict[int, list[int]]:
+    """Where each entry's items are."""
+    places: dict[int, list[int]] = {}
+    for i, item in enumerate(items):
+        for e in item.ids:
+            places.setdefault(e, []).append(i)
+    return places
 
 
 def _place(items: Sequence[Item], after: int | None) -> int:
