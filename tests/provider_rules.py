@@ -34,6 +34,7 @@ _GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*")
 _LONE = re.compile("[\ud800-\udfff]")
 _INLINE = re.compile(r"data:image/[a-z0-9.+-]+(;[^;,]+)*;base64,[A-Za-z0-9+/=_-]+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]+")
+_ANTHROPIC_IN_RESULT = {"text", "image", "document", "search_result", "tool_reference"}
 _ANTHROPIC_MEDIA = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 
@@ -261,10 +262,8 @@ def _anthropic_results(blocks: list[Any], results: list[Any], open_calls: list[s
         content = r.get("content", "")
         if isinstance(content, list):
             yield from _anthropic_texts(content, at)
-            if any(
-                b.get("type") not in ("text", "image", "document", "search_result", "tool_reference") for b in content
-            ):
-                yield f"{at}: a block of the wrong type in a tool result"
+            for kind in {str(b.get("type")) for b in content} - _ANTHROPIC_IN_RESULT:
+                yield f"{at}: a block of type {kind!r} is not allowed in a tool result"
         elif not isinstance(content, str):
             yield f"{at}: content of a tool result must be a string or a list"
 
@@ -342,7 +341,7 @@ def _gemini(payload: Any) -> Iterator[str]:
     before = ""
     for i, c in enumerate(contents):
         at, role = f"contents[{i}]", "model" if c.get("role") == "model" else "user"
-        if c.get("role") not in ("user", "model", "function", "tool") and not (len(contents) == 1 and "role" not in c):
+        if c.get("role", "user") not in ("user", "model", "function", "tool"):
             yield f"{at}: unknown role {c.get('role')!r}"
         if role == before:
             yield f"{at}: two {role} contents in a row"

@@ -70,7 +70,8 @@ def assert_valid(messages: list[Message]) -> None:
     for name, codec in CODECS.items():
         payload = codec.encode(messages)
         if name in CHECKED:
-            assert violations(payload, name) == [], name
+            # Blocks newer than any checker stay what they are for the provider they came from.
+            assert [v for v in violations(payload, name) if "from_the_future" not in v] == [], name
         assert codec.encode(codec.decode(payload)) == payload
 
 

@@ -34,11 +34,14 @@ def round_trip(codec: ModuleType, payload: Any) -> list[Message]:
     return messages
 
 
+def broken_rules(payload: Any, provider: str) -> list[str]:
+    """Violations, blocks that no checker can know aside."""
+    return [v for v in provider_rules.violations(payload, provider) if "from_the_future" not in v]
+
+
 @given(strategies.openai())
 def test_openai(payload: Any) -> None:
-    assert [
-        v for v in provider_rules.violations(payload, "openai") if "from_the_future" not in v and "empty" not in v
-    ] == []
+    assert [v for v in broken_rules(payload, "openai") if "empty message" not in v] == []  # the API takes these
     round_trip(openai, payload)
 
 
@@ -49,13 +52,13 @@ def test_responses(payload: Any) -> None:
 
 @given(strategies.anthropic())
 def test_anthropic(payload: Any) -> None:
-    assert [v for v in provider_rules.violations(payload, "anthropic") if "wrong type" not in v] == []
+    assert broken_rules(payload, "anthropic") == []
     round_trip(anthropic, payload)
 
 
 @given(strategies.gemini())
 def test_gemini(payload: Any) -> None:
-    assert provider_rules.violations(payload, "gemini") == []
+    assert broken_rules(payload, "gemini") == []
     round_trip(gemini, payload)
 
 

@@ -268,18 +268,20 @@ def _encode_turn(turn: list[Shown[Json]]) -> Json:
     how = fields.pop("@content", "")
     for mark in ("@at", "@system"):
         fields.pop(mark, None)
-    content.sort(key=lambda b: b["type"] != "tool_result")
     as_list = how == "list" or len(turn) > 1
+    if as_list:
+        content.sort(key=lambda b: b["type"] != "tool_result")
     return {"role": turn[0].side, "content": _string_or_list(content, as_list), **fields}
 
 
 def _shown(blocks: Iterable[Json | None]) -> list[Json]:
     """The blocks the API accepts: no empty text, and no white space alone unless another text has more."""
-    found = [b for b in blocks if b is not None and not (b["type"] == "text" and b["text"] == "")]
-    texts = [b for b in found if b["type"] == "text"]
-    if all(b["text"].strip() for b in texts) or any(b["text"].strip() for b in texts):
+    found = [b for b in blocks if b is not None]
+    texts = [bool(b["text"].strip()) for b in found if b["type"] == "text"]
+    if all(texts):
         return found
-    return [b for b in found if b["type"] != "text"]
+    more = any(texts)
+    return [b for b in found if b["type"] != "text" or (more and b["text"])]
 
 
 def _string_or_list(blocks: list[Json], as_list: bool) -> str | list[Json]:

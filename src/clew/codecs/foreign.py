@@ -38,7 +38,7 @@ _BY_FIRST_BYTES = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lG": "image/gi
 def own(meta: Meta, codec: str) -> Json:
     """A copy of a codec's own fields of a part or message; no other codec's are ever read."""
     fields: Any = meta.get(codec) if meta else None
-    return dict(copied(fields)) if isinstance(fields, Mapping) else {}
+    return dict(copied(fields)) if fields and isinstance(fields, Mapping) else {}
 
 
 def marked(codec: str, fields: Json) -> Meta:

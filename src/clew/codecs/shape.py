@@ -103,6 +103,8 @@ def rest(data: Json, known: Collection[str]) -> Json:
 
 def copied(value: Any) -> Any:
     """A copy of a JSON value that shares no object or list with it, so that neither side can change the other."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, Mapping):
         return {k: copied(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

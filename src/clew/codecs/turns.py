@@ -58,7 +58,7 @@ def turns(messages: Iterable[Shown[T]], codec: str) -> list[list[Shown[T]]]:
 def _together(a: Shown[T], b: Shown[T], codec: str) -> bool:
     if a.side != b.side:
         return False
-    if a.message.role == b.message.role == "tool":  # all results of a round go together
-        return True
+    if a.message.role == b.message.role == "tool" or not (a.message.meta and b.message.meta):
+        return True  # all results of a round go together, whatever their marks
     first, second = own(a.message.meta, codec).get("@at"), own(b.message.meta, codec).get("@at")
     return not (isinstance(first, int) and second == first + 1)
