@@ -101,7 +101,10 @@ def openai(draw: st.DrawFn) -> list[Json]:
             out.append({"role": "assistant", **said, "tool_calls": calls, **extra})
             for call in draw(st.permutations(calls)):
                 result = {"role": "tool", "tool_call_id": call["id"], "content": content(_openai_text_part)}
-                out.append(result | draw(st.sampled_from(({}, {}, {"name": "bash"}, draw(cache)))))
+                out.append(
+                    result
+                    | draw(st.sampled_from(({}, {}, {"name": "bash"}, {"name": ""}, {"name": None}, draw(cache))))
+                )
         if maybe(draw, 5):
             name = draw(names)
             out.append({"role": "assistant", "content": None, "function_call": {"name": name, "arguments": "{}"}})

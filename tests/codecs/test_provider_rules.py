@@ -24,6 +24,9 @@ THINKING = {"type": "thinking", "thinking": "hm", "signature": "s"}
 SAYS = {"role": "assistant", "content": "yes"}
 NOTE = {"role": "system", "content": "note"}
 
+CALL_ITEM = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+OUTPUT_ITEM = {"type": "function_call_output", "call_id": "a", "output": "1"}
+
 G_USER = {"role": "user", "parts": [{"text": "hi"}]}
 G_CALL = {"functionCall": {"name": "f", "args": {}, "id": "a"}}
 G_CALLING = {"role": "model", "parts": [G_CALL]}
@@ -43,6 +46,8 @@ GOOD: list[tuple[str, list[Any]]] = [
     ("openai", [{"role": "system", "content": "s"}, USER, CALLING, RESULT, SAYS, USER]),
     ("openai", [USER, CALLING | {"tool_calls": [CALL, CALL | {"id": "b"}]}, RESULT | {"tool_call_id": "b"}, RESULT]),
     ("openai", [USER, USER, SAYS]),
+    ("responses", [USER, {"type": "reasoning", "id": "r", "summary": []}, CALL_ITEM, OUTPUT_ITEM, SAYS]),
+    ("responses", [USER, CALL_ITEM, CALL_ITEM | {"call_id": "b"}, OUTPUT_ITEM | {"call_id": "b"}, OUTPUT_ITEM]),
     ("anthropic", [USER, USING, ANSWERED, SAYS, USER]),
     ("anthropic", [USER, {"role": "assistant", "content": [THINKING, TEXT, USE]}, ANSWERED]),
     ("anthropic", [USER, USING, {"role": "user", "content": [ANSWER, TEXT]}]),
@@ -68,6 +73,15 @@ BAD: list[tuple[str, list[Any], str]] = [
     ("openai", [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a.png"}}]}], "image url"),
     ("openai", [USER, CALLING, RESULT | {"content": [{"type": "image_url", "image_url": {}}]}], "not allowed here"),
     ("openai", [USER | {"@mark": 1}], "mark"),
+    ("responses", [], "not a list of items"),
+    ("responses", [SAYS, USER], "not of the user"),
+    ("responses", [USER, CALL_ITEM], "never answered"),
+    ("responses", [USER, CALL_ITEM, CALL_ITEM, OUTPUT_ITEM], "twice"),
+    ("responses", [USER, CALL_ITEM, USER, OUTPUT_ITEM], "not answered before"),
+    ("responses", [USER, OUTPUT_ITEM], "without an open call"),
+    ("responses", [USER, CALL_ITEM, OUTPUT_ITEM, OUTPUT_ITEM], "without an open call"),
+    ("responses", [USER, CALL_ITEM | {"name": "a.b"}, OUTPUT_ITEM], "function name"),
+    ("responses", [USER, SAYS | {"content": [{"type": "input_text", "text": "a"}]}], "not allowed here"),
     ("anthropic", [], "at least one"),
     ("anthropic", [SAYS, USER], "not user"),
     ("anthropic", [USER, USER], "in a row"),
@@ -105,7 +119,12 @@ BAD: list[tuple[str, list[Any], str]] = [
 
 
 def payload(provider: str, messages: list[Any]) -> Any:
-    return {"openai": messages, "anthropic": {"messages": messages}, "gemini": {"contents": messages}}[provider]
+    return {
+        "openai": messages,
+        "responses": messages,
+        "anthropic": {"messages": messages},
+        "gemini": {"contents": messages},
+    }[provider]
 
 
 @pytest.mark.parametrize(("provider", "messages"), GOOD)

@@ -37,7 +37,6 @@ from clew.codecs.shape import (
     json_object,
     json_text,
     objects,
-    optional_string,
     rest,
     shallow,
     string,
@@ -111,7 +110,8 @@ def _message(data: Json, at: Spot, ids: Unnumbered) -> Message:
     role = _ROLES.get(string(data, "role", at))
     if role is None:
         (at / "role").fail(f"unknown role {data['role']!r}; known: {', '.join(_ROLES)}")
-    optional_string(data, "name", at)
+    if data.get("name") is not None:
+        string(data, "name", at)
     if role == "tool":
         return _result(data, at, ids)
     content, marks = _content(data, role, at)
@@ -199,14 +199,14 @@ def _call(data: Json, at: Spot) -> ToolCall:
 
 def _result(data: Json, at: Spot, ids: Unnumbered) -> Message:
     content, fields = _content(data, "tool", at)
-    name = optional_string(data, "name", at)
+    name = data.get("name") or ""
     if data["role"] == "function":
         call_id = ids.result(string(data, "name", at))
         fields |= {"role": "function"} | rest(data, ("role", "content", "name"))
     else:
         call_id = string(data, "tool_call_id", at)
-        fields |= rest(data, ("role", "content", "name", "tool_call_id"))
-        if "name" in data:
+        fields |= rest(data, ("role", "content", "tool_call_id") + (("name",) if name else ()))
+        if name:
             fields["@name"] = True
     return Message("tool", (ToolResult(call_id, content, False, name, marked(CODEC, fields)),))
 
