@@ -111,8 +111,13 @@ def _before(view: View, keep: int) -> list[Item]:
     start = _nth_last(view, keep)
     turn = next((i for i in turns(view) if i >= start), None)
     cut = safe_before(view, start) if turn is None else turn
-    newest = view.last_user()
+    newest = max((i for i in range(len(view.items)) if _by_user(view.items[i])), default=None)
     return [view.items[i] for i in range(view.head(), cut) if i != newest and view.items[i].kind != "mend"]
+
+
+def _by_user(item: Item) -> bool:
+    """What the user wrote, as it was or shortened."""
+    return item.message.role == "user" and item.kind not in ("mend", "summary")
 
 
 def _nth_last(view: View, n: int) -> int:
