@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
-from msgspec import Struct, json
 
 from clew.errors import (
     BadReply,
@@ -17,9 +15,10 @@ from clew.errors import (
     TransportError,
     TruncatedReply,
 )
-from clew.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage, assistant
+from clew.messages import Message, ToolCall, Usage, assistant
 from clew.models.base import ModelCall, Reply
 from clew.models.extractive import Extractive
+from clew.tokens import Heuristic
 from clew.tokens.protocol import TokenCounter
 
 Answer = Callable[[ModelCall], Reply]
@@ -71,7 +70,7 @@ def too_long_above(limit: int, counter: TokenCounter, then: Answer) -> Answer:
 
 ANSWERS: Mapping[str, Answer] = {
     "summary": says("目标：修复解析器。The parser is fixed; tests are next."),
-    "extractive": lambda call: Extractive(counter=Plain()).complete(call),
+    "extractive": Extractive().complete,
     "blank": says(" \n"),
     "error text": says("API Error: 500 internal server error"),
     "cut off": says("The user wants", "length"),
@@ -89,40 +88,9 @@ ANSWERS: Mapping[str, Answer] = {
 """How a summariser may behave, by name."""
 
 
-class Plain(Struct, frozen=True):
-    """A counter of a few lines: four ASCII characters or one other to a token, 1,200 tokens for an image."""
+class Scaled(Heuristic, frozen=True):
+    """The heuristic counter, calibrated by a fixed factor."""
 
-    name: str = "plain"
-
-    def text(self, text: str) -> int:
-        return -(-sum(1 if c < "\x80" else 4 for c in text) // 4) if not text.isascii() else -(-len(text) // 4)
-
-    def message(self, message: Message) -> int:
-        return 4 + sum(self._part(p) for p in message.parts)
-
-    def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
-        return self.text(json.encode(tools).decode())
-
-    def _part(self, part: Part) -> int:
-        match part:
-            case Text():
-                return self.text(part.text)
-            case ToolCall():
-                return 8 + self.text(part.name) + self.text(part.arguments)
-            case ToolResult():
-                return 8 + sum(self._part(p) for p in part.content)
-            case Thinking():
-                return self.text(part.text) + self.text(part.signature)
-            case Image():
-                return 1_200
-            case Opaque():
-                return self.text(json.encode(part.data).decode())
-
-
-class Scaled(Plain, frozen=True):
-    """The same, calibrated by a fixed factor."""
-
-    name: str = "scaled"
     factor: float = 1.3
 
     def learned(self, predicted: int, actual: int) -> Scaled:

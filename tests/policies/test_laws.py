@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec import Struct, json
 from msgspec.structs import replace
-from policies_models import ANSWERS, Answering, Plain, Scaled
+from policies_models import ANSWERS, Answering, Scaled
 
 from clew.budget import Budget
 from clew.errors import ContextOverflow
@@ -21,6 +21,7 @@ from clew.sessions.entries import Compaction, Entry, Failed, Pin, Said
 from clew.sessions.policy import Due
 from clew.sessions.rules import violations
 from clew.sessions.view import Projection, View, media_size, project
+from clew.tokens import Heuristic
 
 WINDOWS = (2_048, 4_096, 8_192, 40_000)
 
@@ -34,7 +35,7 @@ class Setting(Struct, frozen=True):
     overhead: int = 0
     pin: str = ""
     media_bytes: int = 20_000_000
-    counter: Plain = Plain()
+    counter: Heuristic = Heuristic()
     compact_by_hand: bool = False
 
 
@@ -51,7 +52,7 @@ def settings_of_a_run(draw: st.DrawFn) -> Setting:
         draw(st.sampled_from((0, 0, 300))),
         draw(st.sampled_from(pins)) if pins and draw(st.booleans()) else "",
         draw(st.sampled_from((20_000_000, 100))),
-        draw(st.sampled_from((Plain(), Scaled()))),
+        draw(st.sampled_from((Heuristic(), Scaled()))),
         draw(st.booleans()),
     )
 

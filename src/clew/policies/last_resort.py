@@ -85,7 +85,8 @@ def _plan(view: View, budget: Budget, limit: int) -> Plan:
     hard = _count(view, limit)
     goal = min(hard, max(_count(view, budget.target), need + (hard - need) // 2))
     ids = frozenset(e for item in fixed for e in item.ids)
-    pins = min(view.counter.text("\n\n".join(view.pins)) if view.pins else 0, max(hard - need, 0) // 2)
+    again = view.counter.message(summary_message(pinned("", view.pins))) if view.pins else 0
+    pins = min(again, max(hard - need, 0) // 2)
     return Plan(view, ids, goal - pins, hard - pins, max(goal - pins - need, 0), pins, budget.media_bytes)
 
 
