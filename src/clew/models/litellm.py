@@ -141,7 +141,7 @@ def _litellm() -> Any:
     # LiteLLM downloads its price list on import unless told otherwise.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:
-        litellm = import_module("litellm")
+        litellm: Any = import_module("litellm")
     except ImportError as error:
         raise MissingExtra("models", "litellm", "calls to providers") from error
     litellm.suppress_debug_info = True  # it prints advice to stdout at every error otherwise

@@ -41,10 +41,10 @@ _ASCII = {
     b"0A": 2.44,
 }
 _OTHER = {
-    b"x": 1.59,  # signs of Latin-1: « » ° and the no-break space
-    b"l": 1.13,  # accented letters of Latin-1
+    b"x": 1.50,  # signs of Latin-1: « » ° and the no-break space
+    b"l": 1.20,  # accented letters of Latin-1
     b"L": 0.50,  # other Latin
-    b"aL": 1.51,
+    b"aL": 1.48,
     b"v": 0.15,  # Vietnamese
     b"g": 0.40,  # Greek
     b"y": 0.06,  # Cyrillic
@@ -53,11 +53,12 @@ _OTHER = {
     b" r": 0.20,
     b"i": 0.41,  # Indic scripts, Thai
     b"s": 1.30,  # typographic signs, arrows, box drawing
-    b"k": 0.67,  # kana and CJK punctuation
-    b"h": 0.75,  # Han
+    b"k": 0.57,  # kana and CJK punctuation
+    b"h": 0.71,  # Han
+    b"hk": 0.74,  # the end of a Han word in Japanese
     b"n": 0.61,  # Hangul
-    b" n": 0.40,
-    b"f": 1.00,  # full-width forms
+    b" n": 0.42,
+    b"f": 1.10,  # full-width forms
     b"e": 2.20,  # emoji and rare characters
 }
 
@@ -112,7 +113,7 @@ def estimate(text: str) -> int:
     else:
         shape = text.encode("utf-8", "surrogatepass").translate(_SHAPES, _CONTINUATION)
         patterns = _ASCII | _OTHER
-    return ceil(sum(weight * shape.count(pattern) for pattern, weight in patterns.items()))
+    return max(1, ceil(sum(weight * shape.count(pattern) for pattern, weight in patterns.items())))
 
 
 class Heuristic(Struct, frozen=True):

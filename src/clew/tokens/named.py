@@ -8,11 +8,22 @@ from clew.errors import UnknownName
 from clew.tokens.exact import Exact
 from clew.tokens.heuristic import Heuristic
 from clew.tokens.protocol import TokenCounter
+from clew.tokens.upstream import Aider, Codex, Gemini, Hermes, OpenCode, Pi, QitOS, Tutorial, Vibe
 
 COUNTERS: Mapping[str, TokenCounter] = {
     "heuristic": Heuristic(),
     "o200k": Exact("o200k_base"),
     "cl100k": Exact("cl100k_base"),
+    "aider": Aider(Heuristic()),
+    "codex": Codex(),
+    "gemini": Gemini(),
+    "hermes": Hermes(),
+    "opencode": OpenCode(),
+    "pi": Pi("0.73.1"),
+    "pi-1.6": Pi("1.6"),
+    "qitos": QitOS(),
+    "tutorial": Tutorial(),
+    "vibe": Vibe(),
 }
 
 
