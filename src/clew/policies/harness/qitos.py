@@ -98,10 +98,13 @@ class QitOS(Struct, frozen=True):
         if due.reason != "threshold":
             limit = min(limit, held // 2)
         craft = _Items(self, view, budget, due.focus, history)
-        rounds, messages = self.keep_last_rounds, self.keep_last_messages
-        if self.lossless:
-            rounds, messages = self._fitting(history, craft, limit), len(history)
-        outcome = yield from compacted(history, limit, craft, keep_rounds=rounds, keep_messages=messages)
+        outcome = yield from compacted(
+            history,
+            limit,
+            craft,
+            keep_rounds=self._fitting(history, craft, limit) if self.lossless else self.keep_last_rounds,
+            keep_messages=None if self.lossless else self.keep_last_messages,
+        )
         edits = _edits(history, outcome.messages)
         if not edits:
             return None

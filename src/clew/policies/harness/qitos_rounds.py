@@ -88,9 +88,18 @@ def preview(text: str, kind: str, step: int, preview_chars: int) -> str:
 
 
 def compacted(
-    messages: Sequence[M], budget: int, craft: Craft[M], *, keep_rounds: int, keep_messages: int, pending: int = 0
+    messages: Sequence[M],
+    budget: int,
+    craft: Craft[M],
+    *,
+    keep_rounds: int,
+    keep_messages: int | None,
+    pending: int = 0,
 ) -> Steps[Outcome[M]]:
-    """Brings messages towards `budget` tokens, `pending` tokens of the coming prompt included."""
+    """Brings messages towards `budget` tokens, `pending` tokens of the coming prompt included.
+
+    The last step leaves `keep_messages` messages at most, fewer over the budget; with None it is left out.
+    """
 
     def weight(some: Sequence[M]) -> int:
         return pending + sum(craft.tokens(m) for m in some)
@@ -125,7 +134,9 @@ def compacted(
     return Outcome(result, result, tuple(stages))
 
 
-def _trimmed(messages: Sequence[M], budget: int, craft: Craft[M], keep: int) -> list[M]:
+def _trimmed(messages: Sequence[M], budget: int, craft: Craft[M], keep: int | None) -> list[M]:
+    if keep is None:
+        return list(messages)
     head = list(messages[:1]) if messages and craft.is_summary(messages[0]) else []
     rest = list(messages[len(head) :])[-max(1, keep) :]
     held = sum(craft.tokens(m) for m in head + rest)
