@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from conversations import broken_conversations, conversations
 from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec import Struct, json
 from msgspec.structs import replace
-from policies_models import ANSWERS, Answering, Scaled
 
+import provider_rules
 from clew.budget import Budget
+from clew.codecs import anthropic, gemini, openai, responses
 from clew.errors import ContextOverflow
 from clew.messages import Message
+from clew.models.scripted import Scripted
 from clew.models.steps import Failure, Offline, run
 from clew.policies import available, policy
 from clew.policies.guard import ATTEMPTS, Guarded
@@ -22,7 +23,10 @@ from clew.sessions.policy import Due
 from clew.sessions.rules import violations
 from clew.sessions.view import Projection, View, media_size, project
 from clew.tokens import Heuristic
+from conversations import broken_conversations, conversations
+from policies_models import ANSWERS, Scaled
 
+CODECS = {"openai": openai, "responses": responses, "anthropic": anthropic, "gemini": gemini}
 WINDOWS = (2_048, 4_096, 8_192, 40_000)
 
 
@@ -64,7 +68,7 @@ class Run:
         self.policy = guarded
         self.setting = setting
         self.budget = replace(guarded.budget(setting.window), media_bytes=setting.media_bytes)
-        self.model = Answering(ANSWERS[setting.model])
+        self.model = Scripted(ANSWERS[setting.model])
         self.log: list[Entry] = []
         self.state = Projection.start(setting.counter, setting.overhead)
         self.failures = 0
@@ -138,6 +142,8 @@ def fixed(view: View) -> int:
 
 def check_valid(view: View, before: View, budget: Budget) -> None:
     assert violations(view.messages) == []
+    for provider, codec in CODECS.items() if any(m.role == "user" for m in view.messages) else ():
+        assert provider_rules.violations(codec.encode(view.messages), provider) == []
     assert view.tokens <= budget.input
     newest = before.last_user()
     if newest is not None:
@@ -155,21 +161,22 @@ def test_laws(name: str, setting: Setting) -> None:
     going = Run(policy(name), setting)
     if setting.pin:
         going.append(Pin(setting.pin))
+    overflow = None
     try:
         for message in setting.messages:
             if message.role == "assistant":
                 going.call()
             going.append(Said(message))
         going.call(setting.compact_by_hand)
-    except ContextOverflow as overflow:
-        view = going.state.view
-        assert fixed(view) > going.budget.input - 2
+    except ContextOverflow as error:
+        overflow = error
+    if overflow is not None:
+        event("overflow")
+        assert fixed(going.state.view) > going.budget.input - 2
         assert overflow.figures["needed"] > overflow.figures["available"] == going.budget.input
         assert overflow.figures["window"] == setting.window
-        event("overflow")
     replayed = project(going.log, setting.counter, setting.overhead)
     assert json.encode(replayed.view.messages) == json.encode(going.state.view.messages)
     assert replayed.view.tokens == going.state.view.tokens
     said = [e.body.message for e in going.log if isinstance(e.body, Said)]
     assert said == setting.messages[: len(said)], "the log is append-only"
-
