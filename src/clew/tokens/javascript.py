@@ -15,7 +15,7 @@ def units(text: str) -> int:
     """`text.length`: UTF-16 code units."""
     if text.isascii():
         return len(text)
-    return len(text) + sum(1 for c in text if c > "\uffff")
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def stringify(value: Any) -> str:
