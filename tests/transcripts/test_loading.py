@@ -202,6 +202,17 @@ def test_an_edited_version_is_a_branch(tmp_path: Path, store: Store) -> None:
     assert len(s.tree()) == len(CHAT) + 1
 
 
+@pytest.mark.parametrize("levels", [150, 500, 900, 990, 2_000])
+def test_a_line_nested_deeply_costs_nobody_else(tmp_path: Path, store: Store, levels: int) -> None:
+    log = Claude()
+    log.user("u", "go")
+    deep = b'{"type":"mode","x":' + b"[" * levels + b"]" * levels + b"}"
+    path = written(tmp_path, log.lines[0], deep, *[log.text("a", "m", "done")])
+    s, report = import_file(path, store, counter=Letters())
+    assert view(s) == ["user go", "assistant done"]
+    assert len(s.tree()) + len(report.skipped) == 3
+
+
 def test_nothing_is_made_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes(b"odd")
     (tmp_path / "empty").write_bytes(b"")

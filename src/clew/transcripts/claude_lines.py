@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clew.errors import BadPayload
-from clew.messages import Message, Text
+from clew.messages import Message, Part, Text, ToolResult
 from clew.sessions.entries import Note
 from clew.transcripts.claude_blocks import assistant_parts, user_messages
 from clew.transcripts.events import Line
@@ -14,6 +14,9 @@ from clew.transcripts.figures import anthropic_usage, count, seconds
 from clew.transcripts.lines import Record
 
 NAME = "claude-code"
+
+WORTH = 100
+"""Characters from which a text that a line holds twice is kept once."""
 
 _MACHINE = ("<command-", "<local-command-", "<task-notification>", "<system-reminder>", "<bash-")
 """How text begins that the tool writes in the user's name."""
@@ -67,6 +70,9 @@ def said(record: Record, key: str, parent: str | None, side: bool) -> list[Line]
     except BadPayload as error:
         note = Note(f"{NAME}/unreadable", {**value, "reason": str(error), "content": content})
         return [Line(key, parent, note, record.raw, record.line, at, side)]
+    first = decoded[0]
+    if first.role == "tool" and len(first.parts) == 1:
+        _say_once(value, first.parts[0])
     lines = []
     for n, spoken in enumerate(decoded):
         name = f"{key}/{n}" if n else key
@@ -79,6 +85,18 @@ def said(record: Record, key: str, parent: str | None, side: bool) -> list[Line]
         lines.append(Line(name, parent, message, record.raw, record.line, at, side))
         parent = name
     return lines
+
+
+def _say_once(value: dict[str, Any], result: Part) -> None:
+    """Most lines hold a tool's output twice: fields that repeat the result's text are but named under `@text`."""
+    beside = value.get("toolUseResult")
+    if type(beside) is not dict or not isinstance(result, ToolResult) or len(result.content) != 1:
+        return
+    shown = result.content[0]
+    if isinstance(shown, Text) and len(shown.text) > WORTH:
+        same = [name for name, text in beside.items() if text == shown.text]
+        if same:
+            value["toolUseResult"] = {k: v for k, v in beside.items() if k not in same} | {"@text": same}
 
 
 def _origin(message: Message, value: Mapping[str, Any], side: bool) -> str:

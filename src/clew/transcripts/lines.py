@@ -25,6 +25,7 @@ RESYNC = 2_000
 
 _BOM = b"\xef\xbb\xbf"
 START = re.compile(r'\{\s*"')
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _LONE = re.compile("[\ud800-\udfff]")
 _loose = json.JSONDecoder(strict=False)
 
@@ -117,6 +118,19 @@ def objects(text: str, *, resync: bool) -> tuple[list[tuple[str, dict[str, Any]]
         while at < len(text) and text[at].isspace():
             at += 1
     return found, lost
+
+
+def depth(raw: bytes) -> int:
+    """How deep the objects and lists of a JSON text are nested."""
+    deepest = level = 0
+    for token in _TOKEN.finditer(raw):
+        sign = token[0]
+        if sign in b"[{":
+            level += 1
+            deepest = max(deepest, level)
+        elif sign in b"]}":
+            level -= 1
+    return deepest
 
 
 def _whole_tail(text: str, at: int) -> int | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.errors import UnknownName
 from clew.messages import Message
@@ -24,13 +25,18 @@ from clew.storage.store import Store
 from clew.transcripts.boundaries import Branches
 from clew.transcripts.events import Aside, Boundary, Damage, Event, Leaf, Line, Name, Start
 from clew.transcripts.formats import named, opened
+from clew.transcripts.lines import depth
 from clew.transcripts.sniffing import sniff
 
-BATCH = 1_000
+BATCH = 4_000
 """Entries written in one transaction."""
 
-BATCH_BYTES = 4 * 1024 * 1024
+BATCH_BYTES = 8 * 1024 * 1024
 """Bytes of transcript after which a transaction is closed, however few entries it has."""
+
+
+DEEPEST = 200
+"""Levels of nesting that are certain to be written and read again as JSON, however deep the caller's stack is."""
 
 
 class Report(Struct, frozen=True):
@@ -77,14 +83,6 @@ def load(path: Path | str, session: Session, *, format: str = "", run: int = 1) 
     return loading.finish(str(path), run)
 
 
-class _Waiting(Struct):
-    """A line not yet written, known by its digest and its parent's."""
-
-    line: Line
-    digest: bytes
-    parent: bytes
-
-
 class _Loading:
     """An import under way: what the file's own keys have become, and what waits to be written."""
 
@@ -98,7 +96,7 @@ class _Loading:
         self.held = {entry.key: entry.id for entry in session.entries() if entry.key} if self.newest else {}
         self.digests: dict[str, bytes] = {}
         self.ids: dict[bytes, int] = {}
-        self.waiting: list[_Waiting] = []
+        self.waiting: list[tuple[Line, bytes, bytes]] = []
         self.bytes = 0
         self.leaves: list[bytes] = []
         self.damage: list[Damage] = []
@@ -112,7 +110,7 @@ class _Loading:
             parent = self.digests.get(event.parent, b"") if event.parent is not None else b""
             digest = blake2b(event.raw, digest_size=16, key=parent).digest()
             self.digests[event.key] = digest
-            self.waiting.append(_Waiting(event, digest, parent))
+            self.waiting.append((event, digest, parent))
             self.bytes += len(event.raw)
             self._count(event)
             if len(self.waiting) >= BATCH or self.bytes >= BATCH_BYTES:
@@ -134,33 +132,51 @@ class _Loading:
         body = line.body
         if isinstance(body, Message):
             self.messages += 1
-            self.calls += len(body.calls)
+            if body.role == "assistant":
+                self.calls += len(body.calls)
         elif isinstance(body, Boundary):
             self.compactions += 1
         if line.side and line.parent is None:
             self.sidechains += 1
 
     def write(self) -> None:
-        """Appends what is waiting, in one transaction; what the log has already is passed over."""
+        """Appends what is waiting (lines with their digests and their parents'), in one transaction.
+
+        What the log has already is passed over.
+        """
         waiting, self.waiting, self.bytes = self.waiting, [], 0
         drafts: list[Draft] = []
-        for w in waiting:
-            if w.digest in self.ids:
+        lines: list[Line] = []
+        for line, digest, above in waiting:
+            if digest in self.ids:
                 self.present += 1
                 continue
-            key = w.digest.hex()
+            key = digest.hex()
             id = self.held.get(key) or self.newest + len(drafts) + 1
-            parent = self.ids.get(w.parent)
-            body = self._body(w.line, id, parent)
-            self.ids[w.digest] = id
+            parent = self.ids.get(above)
+            body = self._body(line, id, parent)
+            self.ids[digest] = id
             if id <= self.newest:
                 self.present += 1
             else:
-                drafts.append(Draft(body, parent, key, w.line.at))
+                drafts.append(Draft(body, parent, key, line.at))
+                lines.append(line)
         if drafts:
-            self.session.append_many(drafts)
+            self._append(drafts, lines)
             self.newest += len(drafts)
             self.added += len(drafts)
+
+    def _append(self, drafts: list[Draft], lines: list[Line]) -> None:
+        """One transaction; lines nested too deeply to be written as JSON again are kept as text."""
+        try:
+            self.session.append_many(drafts)
+        except RecursionError:
+            deep = [n for n, line in enumerate(lines) if depth(line.raw) > DEEPEST]
+            for n in deep:
+                text = lines[n].raw.decode(errors="replace")
+                drafts[n] = replace(drafts[n], body=Note(f"{self.format}/too-deep", {"text": text}))
+                self.damage.append(Damage(lines[n].line, "nested too deeply: kept as text", lost=False))
+            self.session.append_many(drafts)
 
     def _body(self, line: Line, id: int, parent: int | None) -> Body:
         """The entry's body, with the file's keys turned into entry ids."""
