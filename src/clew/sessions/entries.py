@@ -12,7 +12,7 @@ from clew.models.steps import Failure
 from clew.sessions.edits import Edit
 
 
-class Said(Struct, frozen=True, tag="message"):
+class Said(Struct, frozen=True, gc=False, tag="message"):
     """A message of the conversation. `tokens` is its count by the counter named `counter`."""
 
     message: Message
@@ -84,7 +84,7 @@ class Note(Struct, frozen=True, tag="note", omit_defaults=True):
 Body = Said | Compaction | BranchSummary | Failed | Pin | Label | Note
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class Entry(Struct, frozen=True, gc=False, omit_defaults=True):
     """One line of the log.
 
     `id` counts from 1 in its session and grows along every branch; `parent` is None at a root;

@@ -27,7 +27,7 @@ BEGINS_WITH_ASSISTANT = "[the conversation begins with the assistant]"
 Kind = Literal["message", "mend"] | How
 
 
-class Item(Struct, frozen=True):
+class Item(Struct, frozen=True, gc=False):
     """One message of a view, the entries it stands for (ascending), and its count by the session's counter.
 
     `kind` says how it came about: "message" as logged, "mend" put in to keep the view valid,
