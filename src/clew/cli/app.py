@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import click
 import typer
 
 from clew.cli import log, replay
@@ -13,7 +12,6 @@ from clew.errors import ClewError
 app = typer.Typer(
     name="clew",
     help="The memory and context layer for LLM agents.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -26,27 +24,25 @@ app.command("show")(log.show)
 app.command("expand")(log.expand)
 
 
-@app.callback()
-def _frame() -> None:
-    pass
+@app.callback(invoke_without_command=True)
+def _frame(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command and exits: 0 when all went well, 2 with one line on standard error otherwise."""
     try:
         code = app(args=arguments, prog_name="clew", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        code = 0
-    except click.ClickException as error:
+    except typer.TyperException as error:
         code = _refuse(error.format_message())
     except (ClewError, OSError) as error:
         code = _refuse(str(error))
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         code = _refuse("interrupted")
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _refuse(reason: str) -> int:
-    click.echo(f"clew: {' '.join(reason.split())}", err=True)
+    typer.echo(f"clew: {' '.join(reason.split())}", err=True)
     return 2

@@ -39,7 +39,7 @@ def import_(
             continue
         out.print(
             f"{escape(str(file))}: {report.format}, session [bold]{session.id}[/], "
-            f"{report.added:,} entries added, {report.known:,} already there",
+            f"{report.added:,} entries added, {report.present:,} already there",
             soft_wrap=True,
         )
         for line, reason in report.skipped:
@@ -92,9 +92,9 @@ def show(
             return
         out.print(f"session {s.id}: {len(shown.items):,} messages, {shown.tokens:,} tokens in view")
         for item in shown.items:
-            how = "" if item.kind == "message" else f" [{item.kind}]"
+            how = "" if item.kind == "message" else f"[{item.kind}] "
             head = " ".join(as_text(item.message)[:400].split())
-            line = f"{span(item.ids):>9} {item.message.role:<9} {item.count:>7,}  {head}{how}"
+            line = f"{span(item.ids):>9} {item.message.role:<9} {item.count:>7,}  {how}{head}"
             out.print(escape(line), no_wrap=True, overflow="ellipsis")
 
 

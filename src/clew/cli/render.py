@@ -56,9 +56,9 @@ def moment(out: Console, r: Result, at: int) -> None:
     out.print(f"\n[bold]The view at model call {at}[/]  {len(shown)} messages, {m.sent:,} tokens")
     for number in shown:
         item = r.items[number]
-        how = "" if item.kind == "message" else f" [{item.kind} of entry {item.entries}]"
+        how = "" if item.kind == "message" else f"[{item.kind} of entry {item.entries}] "
         head = " ".join(item.text[:400].split())
-        line = f"{item.role:<9} {item.tokens:>6,}  {head}{how}"
+        line = f"{item.role:<9} {item.tokens:>6,}  {how}{head}"
         out.print(escape(line), no_wrap=True, overflow="ellipsis")
 
 
