@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from itertools import pairwise
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_every_part_adds_to_the_count(counter: TokenCounter) -> None:
     ]
     counts = [counter.message(Message("assistant", tuple(parts[:n]))) for n in range(len(parts) + 1)]
     assert counts[0] == FRAME
-    assert all(more > less for less, more in zip(counts, counts[1:], strict=False))
+    assert all(more > less for less, more in pairwise(counts))
 
 
 @pytest.mark.parametrize("counter", COUNTERS)

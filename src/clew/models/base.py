@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -10,6 +9,7 @@ from msgspec import Struct, field
 
 from clew.errors import BadReply, EmptyReply, ModelError, RefusedReply, TruncatedReply
 from clew.messages import FinishReason, Message, Usage
+from clew.models.error_text import looks_like_error as looks_like_error
 
 
 class ModelCall(Struct, frozen=True, omit_defaults=True):
@@ -58,28 +58,6 @@ class Model(Protocol):
     def complete(self, call: ModelCall) -> Reply: ...
 
     async def acomplete(self, call: ModelCall) -> Reply: ...
-
-
-_ERROR_TEXT = re.compile(
-    r"^\W*(?:(?:(?:api|http|internal server|server|request|connection|network|provider|llm|model|litellm[\w.]*)\s+)?"
-    r"(?:error|exception)\b\s*(?:code\b)?\s*[:(\d-]"
-    r"|traceback \(most recent call last\)"
-    r"|(?:rate limit|quota)\b.{0,40}\bexceeded|(?:429|500|502|503|504)\b"
-    r"|request (?:timed out|failed)|connection (?:refused|reset|error|aborted)"
-    r"|\{\s*\"(?:error|detail)\"\s*:)",
-    re.IGNORECASE,
-)
-
-
-def looks_like_error(text: str) -> bool:
-    """True when the text is an error report given in place of an answer.
-
-    Several harnesses turn transport failures into reply text (QitOS 0.3.0 "API Error: …"); such a
-    text must never stand for a conversation. Only the beginning counts, and only short texts do:
-    a real summary may well quote an error.
-    """
-    head = text.strip()
-    return len(head) < 600 and _ERROR_TEXT.match(head) is not None
 
 
 def answer_text(reply: Reply) -> str:

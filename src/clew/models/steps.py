@@ -105,6 +105,8 @@ def run(steps: Steps[T], world: World) -> T:
     except StopIteration as stop:
         result: T = stop.value
         return result
+    finally:
+        steps.close()
 
 
 async def arun(steps: Steps[T], world: World) -> T:
@@ -124,3 +126,5 @@ async def arun(steps: Steps[T], world: World) -> T:
     except StopIteration as stop:
         result: T = stop.value
         return result
+    finally:
+        steps.close()
