@@ -125,6 +125,7 @@ def arguments(text: str, keep: int) -> str:
         short = json.dumps(_leaves(value, keep // 4), ensure_ascii=False) if isinstance(value, dict) else ""
     except (ValueError, RecursionError):
         short = ""
+    short = short.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate may have been escaped in the JSON
     if not short or len(short) > 2 * keep:
         short = json.dumps({"left_out": f"{len(text):,} characters of arguments"})
     return short if len(short) < len(text) else text

@@ -10,6 +10,9 @@ from clew.messages import Message, Text, ToolResult
 from clew.sessions.edits import Edit, How, Replace, pack
 from clew.sessions.view import Item, View
 
+SHORT = 200
+"""Results of at most so many characters are not worth a placeholder (Hermes prunes above 200)."""
+
 
 def mask(message: Message) -> Message:
     """A tool message with a placeholder in the place of every result: what was there, and how much of it."""
@@ -21,7 +24,7 @@ def _masked(result: ToolResult) -> ToolResult:
     media = sum(not isinstance(p, Text) for p in result.content)
     beside = f" and {media} other part{'s' * (media > 1)}" if media else ""
     note = f"[old result left out: {size:,} characters{beside}]"
-    if not media and size <= len(note):
+    if not media and size <= SHORT:
         return result
     return replace(result, content=(Text(note),))
 
