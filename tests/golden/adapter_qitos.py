@@ -15,6 +15,7 @@ from clew.history import (
     WindowHistory,
 )
 from clew.history.logged import LoggedHistory
+from golden.qitos_engine import Engine
 
 Json = dict[str, Any]
 Calls = list[list[dict[str, str]]]
@@ -62,12 +63,17 @@ def compact_history(case: Json) -> Json:
     return _replayed(case, calls, history)
 
 
+def engine(case: Json) -> Json:
+    return Engine(case["config"]).run()
+
+
 COMPONENTS = {
     "HistoryPolicy.build_query": build_query,
     "MessageGrouper.group": group,
     "WindowHistory": window_history,
     "TokenBudgetSummaryHistory": token_budget_history,
     "CompactHistory": compact_history,
+    "Engine + History + Memory": engine,
 }
 
 
