@@ -32,17 +32,28 @@ PHRASES = (
     "src/clew/messages.py:12: error: Incompatible types [assignment]",
 )
 
+ARGUMENTS = (
+    "{}",
+    '{"path": "src/area.py"}',
+    '{ "command" : "ls -la",\n  "timeout": 30 }',
+    '{"查询": "日本語", "deep": {"a": [1, {"b": null}]}}',
+    '{"n": 1.50, "text": "\\u00fc\\n", "flag": true}',
+)
+
 TOOL_NAMES = ("read_file", "bash", "edit", "search-code", "web_fetch")
+
+
+_SEEDS = st.sampled_from(PHRASES) | st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
+_REPEATS = st.sampled_from((1, 1, 1, 1, 3, 20, 200, 2_000))
 
 
 @st.composite
 def texts(draw: st.DrawFn, max_size: int = 20_000) -> str:
     """A text with something visible in it, of at most `max_size` characters, now and then that long."""
-    seed = draw(st.sampled_from(PHRASES) | st.text(st.characters(codec="utf-8"), min_size=1, max_size=30))
+    seed, repeats = draw(_SEEDS), draw(_REPEATS)
     if not seed.strip():
         seed += "."
-    size = draw(st.sampled_from((1, 1, 1, 1, 3, 20, 200, 2_000)))
-    text = "\n".join(f"{i} {seed}" for i in range(size)) if size > 1 else seed
+    text = "\n".join(f"{i} {seed}" for i in range(repeats)) if repeats > 1 else seed
     text = text[:max_size]
     return text if text.strip() else "."
 
@@ -58,14 +69,11 @@ def images() -> st.SearchStrategy[Image]:
     )
 
 
-@st.composite
-def arguments(draw: st.DrawFn, max_size: int = 20_000) -> str:
-    """Tool call arguments: the text of a JSON object."""
-    keys = st.sampled_from(("path", "command", "old", "new", "查询", "n", "deep"))
-    values: st.SearchStrategy[Any] = (
-        texts(max_size // 4) | st.integers(-1000, 1000) | st.booleans() | st.none() | st.just({"a": [1, {"b": "ü"}]})
+def arguments(max_size: int = 20_000) -> st.SearchStrategy[str]:
+    """Tool call arguments: the text of a JSON object, as models write it."""
+    return st.sampled_from(ARGUMENTS) | texts(max_size // 2).map(
+        lambda t: json.dumps({"content": t}, ensure_ascii=False)
     )
-    return json.dumps(draw(st.dictionaries(keys, values, max_size=3)), ensure_ascii=draw(st.booleans()))
 
 
 @st.composite
@@ -73,7 +81,7 @@ def conversations(
     draw: st.DrawFn,
     *,
     max_turns: int = 4,
-    max_rounds: int = 4,
+    max_rounds: int = 3,
     max_calls: int = 3,
     max_text: int = 20_000,
     system: bool = True,
@@ -90,7 +98,7 @@ def conversations(
     """
     out: list[Message] = []
     count = 0
-    some_text = texts(max_text)
+    some_text, some_arguments = texts(max_text), arguments(max_text)
 
     def reply(*parts: Part) -> Message:
         found: list[Part] = []
@@ -111,7 +119,7 @@ def conversations(
             calls = []
             for _ in range(draw(st.integers(1, max_calls))):
                 count += 1
-                calls.append(ToolCall(f"call_{count}", draw(st.sampled_from(TOOL_NAMES)), draw(arguments(max_text))))
+                calls.append(ToolCall(f"call_{count}", draw(st.sampled_from(TOOL_NAMES)), draw(some_arguments)))
             said = (Text(draw(some_text)),) if draw(st.booleans()) else ()
             out.append(reply(*said, *calls))
             results = [draw(_results(call, max_text, images_too)) for call in draw(st.permutations(calls))]

@@ -194,7 +194,7 @@ def _responses(payload: Any) -> Iterator[str]:
                 yield f"{at}: output of {m.get('call_id')!r} without an open call"
             yield from _openai_text(m.get("output"), at, _INPUTS)
         elif kind == "message":
-            if open_calls:
+            if open_calls and m.get("role") != "assistant":
                 yield f"{at}: calls {list(open_calls)} are not answered before it"
             said = ("output_text", "refusal") if m.get("role") == "assistant" else _INPUTS
             yield from _openai_text(m.get("content"), at, said)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
@@ -29,9 +28,9 @@ def maybe(draw: st.DrawFn, one_in: int = 3) -> bool:
     return draw(st.integers(1, one_in)) == one_in
 
 
-def some(draw: st.DrawFn, part: Callable[[st.DrawFn], Json], at_most: int = 3) -> list[Json]:
+def some(draw: st.DrawFn, part: st.SearchStrategy[Json], at_most: int = 3) -> list[Json]:
     """One to `at_most` parts."""
-    return [part(draw) for _ in range(draw(st.integers(1, at_most)))]
+    return [draw(part) for _ in range(draw(st.integers(1, at_most)))]
 
 
 class Ids:
@@ -48,25 +47,20 @@ class Ids:
 # --- OpenAI chat completions --------------------------------------------------------------------
 
 
-def _openai_user_part(draw: st.DrawFn) -> Json:
-    return draw(
-        st.sampled_from(
-            (
-                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
-                {"type": "image_url", "image_url": {"url": "https://example.com/a.png", "detail": "low"}},
-                {"type": "image_url", "image_url": {"url": "data:image/png;charset=utf-8;base64,AAAA"}},
-                {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
-                {"type": "file", "file": {"file_id": "file-1"}},
-                {"type": "text", "text": "", "cache_control": {"type": "ephemeral"}},
-                {"type": "from_the_future", "payload": [1, {"a": None}]},
-            )
-        )
-        | texts.map(lambda t: {"type": "text", "text": t})
+_OPENAI_USER_PART = st.sampled_from(
+    (
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png", "detail": "low"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;charset=utf-8;base64,AAAA"}},
+        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+        {"type": "file", "file": {"file_id": "file-1"}},
+        {"type": "text", "text": "", "cache_control": {"type": "ephemeral"}},
+        {"type": "from_the_future", "payload": [1, {"a": None}]},
     )
+) | texts.map(lambda t: {"type": "text", "text": t})
 
 
-def _openai_text_part(draw: st.DrawFn) -> Json:
-    return {"type": "text", "text": draw(texts), **draw(cache)}
+_TEXT_PART = st.builds(dict.__or__, texts.map(lambda t: {"type": "text", "text": t}), cache)
 
 
 def _openai_call(draw: st.DrawFn, ids: Ids) -> Json:
@@ -82,13 +76,13 @@ def openai(draw: st.DrawFn) -> list[Json]:
     """Chat completions messages."""
     ids, out = Ids(), []
 
-    def content(part: Callable[[st.DrawFn], Json]) -> Any:
+    def content(part: st.SearchStrategy[Json]) -> Any:
         return some(draw, part) if maybe(draw) else draw(texts | st.just("")) if maybe(draw, 8) else draw(texts)
 
     if draw(st.booleans()):
-        out.append({"role": draw(st.sampled_from(("system", "developer"))), "content": content(_openai_text_part)})
-    for _ in range(draw(st.integers(1, 4))):
-        user = {"role": "user", "content": content(_openai_user_part)}
+        out.append({"role": draw(st.sampled_from(("system", "developer"))), "content": content(_TEXT_PART)})
+    for _ in range(draw(st.integers(1, 3))):
+        user = {"role": "user", "content": content(_OPENAI_USER_PART)}
         out.append(user | draw(st.sampled_from(({}, {}, {"name": "ada"}, {"cache_control": {"type": "ephemeral"}}))))
         for _ in range(draw(st.integers(0, 2))):
             calls = [_openai_call(draw, ids) for _ in range(draw(st.integers(1, 3)))]
@@ -100,7 +94,7 @@ def openai(draw: st.DrawFn) -> list[Json]:
             extra = draw(st.sampled_from(({}, {}, {"refusal": None}, {"reasoning_content": "hm"}, {"name": "bot"})))
             out.append({"role": "assistant", **said, "tool_calls": calls, **extra})
             for call in draw(st.permutations(calls)):
-                result = {"role": "tool", "tool_call_id": call["id"], "content": content(_openai_text_part)}
+                result = {"role": "tool", "tool_call_id": call["id"], "content": content(_TEXT_PART)}
                 out.append(
                     result
                     | draw(st.sampled_from(({}, {}, {"name": "bash"}, {"name": ""}, {"name": None}, draw(cache))))
@@ -117,43 +111,38 @@ def openai(draw: st.DrawFn) -> list[Json]:
         elif kind == 2:
             out.append({"role": "assistant", "audio": {"id": "audio_1"}})
         elif kind < 5:
-            out.append({"role": "assistant", "content": content(_openai_text_part)})
+            out.append({"role": "assistant", "content": content(_TEXT_PART)})
     return out
 
 
 # --- OpenAI Responses ---------------------------------------------------------------------------
 
 
-def _input_part(draw: st.DrawFn) -> Json:
-    return draw(
-        st.sampled_from(
-            (
-                {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}", "detail": "auto"},
-                {"type": "input_image", "image_url": "https://example.com/a.png"},
-                {"type": "input_image", "file_id": "file-1", "detail": "high"},
-                {"type": "input_file", "file_id": "file-2"},
-                {"type": "from_the_future", "x": []},
-            )
-        )
-        | texts.map(lambda t: {"type": "input_text", "text": t})
+_INPUT_PART = st.sampled_from(
+    (
+        {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}", "detail": "auto"},
+        {"type": "input_image", "image_url": "https://example.com/a.png"},
+        {"type": "input_image", "file_id": "file-1", "detail": "high"},
+        {"type": "input_file", "file_id": "file-2"},
+        {"type": "from_the_future", "x": []},
     )
+) | texts.map(lambda t: {"type": "input_text", "text": t})
 
 
-def _output_part(draw: st.DrawFn) -> Json:
-    return draw(
-        st.sampled_from(
-            (
-                {"type": "refusal", "refusal": "no"},
-                {
-                    "type": "output_text",
-                    "text": "see",
-                    "annotations": [{"type": "url_citation", "url": "https://e.com"}],
-                },
-            )
+_OUTPUT_PART = (
+    st.sampled_from(
+        (
+            {"type": "refusal", "refusal": "no"},
+            {
+                "type": "output_text",
+                "text": "see",
+                "annotations": [{"type": "url_citation", "url": "https://e.com"}],
+            },
         )
-        | texts.map(lambda t: {"type": "output_text", "text": t, "annotations": []})
-        | texts.map(lambda t: {"type": "output_text", "text": t})
     )
+    | texts.map(lambda t: {"type": "output_text", "text": t, "annotations": []})
+    | texts.map(lambda t: {"type": "output_text", "text": t})
+)
 
 
 OPAQUE_ITEMS = (
@@ -176,21 +165,21 @@ def responses(draw: st.DrawFn) -> list[Json]:
     ids, out = Ids(), []
     marks = st.sampled_from(({}, {}, {"type": "message"}, {"type": "message", "status": "completed"}))
 
-    def content(part: Callable[[st.DrawFn], Json]) -> Any:
+    def content(part: st.SearchStrategy[Json]) -> Any:
         return some(draw, part) if draw(st.booleans()) else draw(texts | st.just(""))
 
     def said() -> Json:
         if draw(st.booleans()):
-            return {"role": "assistant", "content": content(_output_part), **draw(marks)}
-        parts = some(draw, _output_part)
+            return {"role": "assistant", "content": content(_OUTPUT_PART), **draw(marks)}
+        parts = some(draw, _OUTPUT_PART)
         item = {"type": "message", "id": ids("msg_"), "role": "assistant", "status": "completed", "content": parts}
         return item | draw(st.sampled_from(({}, {"phase": "commentary"})))
 
     if draw(st.booleans()):
         role = draw(st.sampled_from(("system", "developer")))
-        out.append({"role": role, "content": content(_input_part), **draw(marks)})
+        out.append({"role": role, "content": content(_INPUT_PART), **draw(marks)})
     for _ in range(draw(st.integers(1, 4))):
-        out.append({"role": "user", "content": content(_input_part), **draw(marks)})
+        out.append({"role": "user", "content": content(_INPUT_PART), **draw(marks)})
         for _ in range(draw(st.integers(0, 2))):
             if draw(st.booleans()):
                 summary = [{"type": "summary_text", "text": t} for t in draw(st.lists(texts, max_size=2))]
@@ -209,7 +198,7 @@ def responses(draw: st.DrawFn) -> list[Json]:
                 calls.append(call | draw(st.sampled_from(({}, {"id": ids("fc_"), "status": "completed"}))))
             out.extend(calls)
             for call in draw(st.permutations(calls)):
-                output = content(_input_part)
+                output = content(_INPUT_PART)
                 item = {"type": f"{call['type']}_output", "call_id": call["call_id"], "output": output}
                 out.append(item | draw(st.sampled_from(({}, {"id": "fco_1", "status": "completed"}))))
         if draw(st.integers(0, 3)):
@@ -220,29 +209,26 @@ def responses(draw: st.DrawFn) -> list[Json]:
 # --- Anthropic ----------------------------------------------------------------------------------
 
 
-def _anthropic_text(draw: st.DrawFn) -> Json:
-    return {"type": "text", "text": draw(texts), **draw(cache)}
-
-
-def _anthropic_user_block(draw: st.DrawFn) -> Json:
-    return draw(
-        st.sampled_from(
-            (
-                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}},
-                {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
-                {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-                {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "d"}, "title": "t"},
-                {"type": "from_the_future", "x": {"y": [1]}},
-            )
+_ANTHROPIC_USER_BLOCK = st.builds(
+    dict.__or__,
+    st.sampled_from(
+        (
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}},
+            {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+            {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "d"}, "title": "t"},
+            {"type": "from_the_future", "x": {"y": [1]}},
         )
-        | texts.map(lambda t: {"type": "text", "text": t})
-    ) | draw(cache)
+    )
+    | texts.map(lambda t: {"type": "text", "text": t}),
+    cache,
+)
 
 
 def _anthropic_result(draw: st.DrawFn, call_id: str) -> Json:
     content: Any = draw(texts | st.just(""))
     if draw(st.booleans()):
-        content = some(draw, _anthropic_user_block)
+        content = some(draw, _ANTHROPIC_USER_BLOCK)
     out = {"type": "tool_result", "tool_use_id": call_id}
     out |= draw(st.sampled_from(({"content": content}, {"content": content}, {}, {"content": []})))
     return out | draw(st.sampled_from(({}, {"is_error": True}, {"is_error": False}))) | draw(cache)
@@ -264,15 +250,15 @@ def anthropic(draw: st.DrawFn) -> Json:
     ids, out = Ids(), []
     payload: Json = {}
     if draw(st.booleans()):
-        payload["system"] = some(draw, _anthropic_text) if draw(st.booleans()) else draw(texts)
+        payload["system"] = some(draw, _TEXT_PART) if draw(st.booleans()) else draw(texts)
 
     def thinking() -> list[Json]:
         blocks = [{"type": "thinking", "thinking": draw(texts), "signature": "c2ln"}] if maybe(draw) else []
         return blocks + ([{"type": "redacted_thinking", "data": "c2VjcmV0"}] if maybe(draw, 5) else [])
 
     pending: list[Json] = []  # results that the next user message begins with
-    for _ in range(draw(st.integers(1, 5))):
-        user: Json = {"role": "user", "content": pending + some(draw, _anthropic_user_block)}
+    for _ in range(draw(st.integers(1, 4))):
+        user: Json = {"role": "user", "content": pending + some(draw, _ANTHROPIC_USER_BLOCK)}
         if pending and draw(st.booleans()):
             user["content"] = pending
         elif not pending and draw(st.booleans()):
@@ -284,7 +270,7 @@ def anthropic(draw: st.DrawFn) -> Json:
         for _ in range(draw(st.integers(0, 3))):
             call = {"type": "tool_use", "id": ids("toolu_"), "name": draw(names), "input": draw(objects)}
             calls.append(call | draw(cache))
-        said = some(draw, _anthropic_text, 2) if draw(st.booleans()) or not calls else []
+        said = some(draw, _TEXT_PART, 2) if draw(st.booleans()) or not calls else []
         content: Any = thinking() + (SERVER_TOOL if maybe(draw, 5) else []) + said + calls
         if not calls and maybe(draw, 2):
             content = draw(texts)
@@ -306,23 +292,25 @@ def anthropic(draw: st.DrawFn) -> Json:
 # --- Gemini -------------------------------------------------------------------------------------
 
 
-def _gemini_user_part(draw: st.DrawFn) -> Json:
-    return draw(
-        st.sampled_from(
-            (
-                {"inlineData": {"mimeType": "image/png", "data": PIXEL}},
-                {"inlineData": {"mimeType": "application/pdf", "data": "JVBERg=="}},
-                {"fileData": {"fileUri": "https://example.com/a.png", "mimeType": "image/png"}},
-                {"fileData": {"fileUri": "https://example.com/v.mp4"}, "videoMetadata": {"fps": 1}},
-            )
-        )
-        | texts.map(lambda t: {"text": t})
+_GEMINI_USER_PART = st.sampled_from(
+    (
+        {"inlineData": {"mimeType": "image/png", "data": PIXEL}},
+        {"inlineData": {"mimeType": "application/pdf", "data": "JVBERg=="}},
+        {"fileData": {"fileUri": "https://example.com/a.png", "mimeType": "image/png"}},
+        {"fileData": {"fileUri": "https://example.com/v.mp4"}, "videoMetadata": {"fps": 1}},
     )
+) | texts.map(lambda t: {"text": t})
 
 
-def _gemini_response(draw: st.DrawFn) -> Json:
-    plain = texts.map(lambda t: {"output": t}) | texts.map(lambda t: {"error": t})
-    return draw(plain | objects | st.just({"output": {"a": 1}}))
+_GEMINI_RESPONSE = st.one_of(
+    texts.map(lambda t: {"output": t}),
+    texts.map(lambda t: {"error": t}),
+    objects,
+    st.just({"output": {"a": 1}}),
+)
+
+
+_SIGNED = st.sampled_from(({}, {}, {"thoughtSignature": "c2ln"}))
 
 
 @st.composite
@@ -337,9 +325,9 @@ def gemini(draw: st.DrawFn) -> Json:
             **role,
         }
     pending: list[Json] = []
-    signed = st.sampled_from(({}, {}, {"thoughtSignature": "c2ln"}))
-    for _ in range(draw(st.integers(1, 5))):
-        parts = pending if pending and draw(st.booleans()) else pending + some(draw, _gemini_user_part)
+    signed = _SIGNED
+    for _ in range(draw(st.integers(1, 4))):
+        parts = pending if pending and draw(st.booleans()) else pending + some(draw, _GEMINI_USER_PART)
         if len(parts) > len(pending) > 0 and maybe(draw, 4):
             parts = (
                 draw(st.permutations(parts)) if not any("id" not in p["functionResponse"] for p in pending) else parts
@@ -365,7 +353,7 @@ def gemini(draw: st.DrawFn) -> Json:
         contents.append({"role": "model", "parts": model})
         pending = []
         for call in calls:
-            answer = {"name": call["name"], "response": _gemini_response(draw)}
+            answer = {"name": call["name"], "response": draw(_GEMINI_RESPONSE)}
             answer |= {"id": call["id"]} if numbered else {}
             if maybe(draw, 5):
                 answer["parts"] = [{"inlineData": {"mimeType": "image/png", "data": PIXEL}}]
