@@ -304,6 +304,17 @@ def test_overflow_shrinks_a_view_that_was_counted_as_fitting() -> None:
     assert found.after <= 0.9 * found.before
 
 
+def test_overflow_may_be_one_of_bytes() -> None:
+    shots = [Image(data=letter * 40_000, media_type="image/png") for letter in "ABCD"]
+    messages = [user("watch")]
+    for n, shot in enumerate(shots):
+        messages += [assistant(ToolCall(f"s{n}", "screenshot")), Message("tool", (ToolResult(f"s{n}", (shot,)),))]
+    view = view_of(messages)
+    found, _ = asked(Linear(), view, window=100_000, reason="overflow")
+    assert found is not None
+    assert [i for m in view.edited(found.edits).messages for i in m.images] == shots[-2:]
+
+
 def test_by_hand_nothing_happens_when_the_policy_has_nothing_to_do() -> None:
     assert asked(Linear(), view_of(session()), reason="manual") == (None, [])
 

@@ -73,6 +73,8 @@ class Guarded(Struct, frozen=True):
 
         Raises `ContextOverflow` when nothing is left to shrink.
         """
+        if due.reason == "overflow":  # a request may be too long in bytes as well (HTTP 413)
+            budget = replace(budget, media_bytes=min(budget.media_bytes, view.media_bytes // 2))
         if due.failures >= ATTEMPTS:
             if due.failures == ATTEMPTS:
                 yield self._failure("stalled", view, due)
