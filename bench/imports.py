@@ -101,7 +101,13 @@ class Session:
             "service_tier": "standard",
         }
         for n, block in enumerate(blocks):
-            message = {"id": id, "type": "message", "role": "assistant", "model": "claude-x", "content": [block]}
+            message: dict[str, Any] = {
+                "id": id,
+                "type": "message",
+                "role": "assistant",
+                "model": "claude-x",
+                "content": [block],
+            }
             message |= {"stop_reason": "tool_use", "stop_sequence": None, "usage": usage}
             yield self._line("assistant", message=message, apiBlockIndex=n, requestedModel="claude-x")
             if n == 0 and self.last:

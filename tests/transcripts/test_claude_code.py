@@ -269,6 +269,22 @@ def test_a_message_of_a_shape_no_one_knows_is_kept_as_a_note() -> None:
     found = events(log.data())
     assert [body.kind for line in path(found) if isinstance(body := line.body, Note)] == ["claude-code/unreadable"] * 2
     assert told(found) == ["user still here"]
+    assert damage(found) == [(1, False), (2, False)]
+
+
+def test_a_block_no_one_can_read_does_not_take_its_message_along() -> None:
+    log = Claude()
+    odd = {"type": "tool_use", "id": 5}
+    log.text("a1", "m", "I look.")
+    log.block("a2", "m", odd)
+    log.call("a3", "m", "c1")
+    log.result("r", "c1")
+    found = events(log.data())
+    assert told(found) == ["assistant c1 I look.", "tool c1"]
+    body = lines(found)["a1"].body
+    assert isinstance(body, Message)
+    assert body.meta["claude-code"]["unreadable"] == [odd]
+    assert damage(found) == [(3, False)]
 
 
 BLOCKS: list[dict[str, Any]] = [
@@ -300,12 +316,12 @@ def payload(messages: list[Message]) -> Any:
 @given(st.lists(st.sampled_from(BLOCKS), min_size=1, max_size=4))
 def test_everyday_assistant_blocks_read_as_the_codec_reads_them(blocks: list[dict[str, Any]]) -> None:
     decoded = anthropic.decode([{"role": "assistant", "content": blocks}])[0].parts
-    assert payload([Message("assistant", assistant_parts(blocks))]) == payload([Message("assistant", decoded)])
+    assert payload([Message("assistant", assistant_parts(blocks)[0])]) == payload([Message("assistant", decoded)])
 
 
 @given(st.lists(st.sampled_from(RESULTS), min_size=1, max_size=4) | st.sampled_from(["", "text"]))
 def test_everyday_user_content_reads_as_the_codec_reads_it(content: Any) -> None:
-    assert user_messages(content) == anthropic.decode([{"role": "user", "content": content}])
+    assert user_messages(content) == (anthropic.decode([{"role": "user", "content": content}]), [])
 
 
 def test_lines_are_told_apart_by_line_feeds_alone() -> None:

@@ -23,7 +23,7 @@ from transcripts.test_dumps import CHAT
 from transcripts.test_hostile import DOCUMENTS, FILES
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def store() -> Iterator[Store]:
     opened = open_store("memory://")
     yield opened
@@ -167,6 +167,7 @@ def test_several_conversations_in_one_session(tmp_path: Path, store: Store) -> N
     assert report.sessions == 2
     assert len(view(s)) == 6
     assert load(path, s).added == 0
+    s.close()
     with pytest.raises(UnknownName, match="2 conversations"):
         import_file(path, store, counter=Letters(), run=3)
 
@@ -213,6 +214,36 @@ def test_a_line_nested_deeply_costs_nobody_else(tmp_path: Path, store: Store, le
     assert len(s.tree()) + len(report.skipped) == 3
 
 
+def test_a_file_finds_the_session_it_went_to_before(tmp_path: Path) -> None:
+    log = Claude()
+    log.user("u", "go")
+    log.text("a", "m", "done")
+    path = written(tmp_path, *log.lines[:1])
+    database = tmp_path / "agent.db"
+    s, first = import_file(path, database, counter=Letters())
+    s.close()
+    moved = written(tmp_path, *log.lines, name="moved.jsonl")
+    s, second = import_file(moved, database, counter=Letters())
+    assert (second.session, second.added, second.present) == (first.session, 1, 1)
+    s.close()
+    other = Claude(side=True)
+    other.user("s", "go", agentId="x")
+    s, third = import_file(written(tmp_path, *other.lines), database, counter=Letters())
+    assert third.session != first.session
+    s.close()
+
+
+def test_message_lists_are_known_by_their_place(tmp_path: Path) -> None:
+    database = tmp_path / "agent.db"
+    found = []
+    for name in ("a.json", "b.json", "a.json"):
+        (tmp_path / name).write_text(json.dumps(CHAT))
+        s, report = import_file(tmp_path / name, database, counter=Letters())
+        s.close()
+        found.append(report.session)
+    assert found[0] == found[2] != found[1]
+
+
 def test_nothing_is_made_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes(b"odd")
     (tmp_path / "empty").write_bytes(b"")
@@ -235,14 +266,21 @@ def said(s: Session) -> list[Message]:
     return [e.body.message for e in s.entries() if isinstance(e.body, Said)]
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Store]:
+    opened = open_store("memory://")
+    yield opened
+    opened.close()
+
+
 @given(st.sampled_from(sorted(CUT)), st.data())
 def test_a_cut_file_and_then_the_whole_is_the_whole(
-    store: Store, tmp_path_factory: Any, case: str, data: st.DataObject
+    shared: Store, tmp_path_factory: Any, case: str, data: st.DataObject
 ) -> None:
     name, whole = CUT[case]
     cut = data.draw(st.integers(1, len(whole)))
     path = tmp_path_factory.getbasetemp() / "cut"
-    once, twice = session(store), session(store)
+    once, twice = session(shared), session(shared)
     path.write_bytes(whole[:cut])
     load(path, twice, format=name)
     path.write_bytes(whole)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from clew.codecs import anthropic
+from clew.errors import BadPayload
 from clew.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
 
 _json = msgspec.json.Encoder().encode
@@ -24,27 +25,53 @@ _EXPLICIT = {"type", "tool_use_id", "content", "is_error"}
 _NO_ERROR = {"anthropic": {"is_error": False}}
 
 
-def assistant_parts(content: list[Any]) -> tuple[Part, ...]:
-    """The parts of an assistant's blocks. Raises `BadPayload`."""
+def assistant_parts(content: list[Any]) -> tuple[tuple[Part, ...], list[Any]]:
+    """The parts of an assistant's blocks, and the blocks no one can read. Raises `BadPayload` when that is all."""
     parts: list[Part] = []
     for block in content:
         part = _spoken(block) if type(block) is dict else None
         if part is None:
-            return anthropic.decode([{"role": "assistant", "content": content}])[0].parts
+            decoded, unreadable = _decoded("assistant", content)
+            return decoded[0].parts, unreadable
         parts.append(part)
-    return tuple(parts)
+    return tuple(parts), []
 
 
-def user_messages(content: Any) -> list[Message]:
-    """The one or two messages of a user line: tool results, and what was said. Raises `BadPayload`."""
+def user_messages(content: Any) -> tuple[list[Message], list[Any]]:
+    """The one or two messages of a user line (tool results, and what was said), and the blocks no one can read.
+
+    Raises `BadPayload` when that is all.
+    """
     if type(content) is str:
-        return [Message("user", (Text(content),))]
+        return [Message("user", (Text(content),))], []
     if type(content) is list and content:
         results = [_result(block) if type(block) is dict else None for block in content]
         parts = tuple(part for part in results if part is not None)
         if len(parts) == len(content):
-            return [Message("tool", parts)]
-    return anthropic.decode([{"role": "user", "content": content}])
+            return [Message("tool", parts)], []
+    return _decoded("user", content)
+
+
+def _decoded(role: str, content: Any) -> tuple[list[Message], list[Any]]:
+    """What the codec makes of a content; of one it refuses, of the blocks it can read."""
+    try:
+        return anthropic.decode([{"role": role, "content": content}]), []
+    except BadPayload:
+        good: list[Any] = []
+        bad: list[Any] = []
+        for block in content if isinstance(content, list) else ():
+            (good if _readable(role, block) else bad).append(block)
+        if not good:
+            raise
+        return anthropic.decode([{"role": role, "content": good}]), bad
+
+
+def _readable(role: str, block: Any) -> bool:
+    try:
+        anthropic.decode([{"role": role, "content": [block]}])
+    except BadPayload:
+        return False
+    return True
 
 
 def _spoken(block: dict[str, Any]) -> Part | None:

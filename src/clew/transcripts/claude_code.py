@@ -190,7 +190,8 @@ class _Log:
         self.places[uuid] = place
         for line in said(record, uuid, parent, side):
             self.queue.append(line)
-            place.last = line.key
+            if isinstance(line, Line):
+                place.last = line.key
         return place
 
     def _summary(self, record: Record, uuid: str, side: bool, above: _Place | None) -> _Place:
@@ -257,20 +258,24 @@ class _Log:
         """The lines that nothing more can be said about, in file order."""
         queue = self.queue
         out: list[Line | Damage] = []
+        done = 0
         for item in queue:
-            if not isinstance(item, _Kept):
-                out.append(item)
-            elif item.open and len(queue) - len(out) <= WAITING:
-                break
-            elif isinstance(item, _Reply):
-                out.append(self._message(item))
+            if isinstance(item, _Reply):
+                if item.open and len(queue) - done <= WAITING:
+                    break
+                out += self._message(item)
             elif isinstance(item, _Compacting):
+                if item.open and len(queue) - done <= WAITING:
+                    break
                 item.open = False
                 out.append(self._compaction(item))
-        del queue[: len(out)]
+            elif not isinstance(item, _Kept):
+                out.append(item)
+            done += 1
+        del queue[:done]
         return out
 
-    def _message(self, item: _Reply) -> Line:
+    def _message(self, item: _Reply) -> list[Line | Damage]:
         if item.open:
             del self.replies[item.id]
             self.cut.add(item.id)
@@ -287,10 +292,10 @@ class _Log:
             return Line(
                 key, item.parent, Note(f"{NAME}/system/compact_boundary", value), record.raw, record.line, at, side
             )
-        spoken = said(item.summary, key, None, side)
-        summary = spoken[0].body
+        spoken = next(line for line in said(item.summary, key, None, side) if isinstance(line, Line))
+        summary = spoken.body
         if not isinstance(summary, Message):
-            return replace(spoken[0], parent=item.parent)
+            return replace(spoken, parent=item.parent)
         facts = mapping(value.get("compactMetadata"))
         preserved = mapping(facts.get("preservedMessages"))
         kept = preserved.get("allUuids") or preserved.get("uuids") or ()

@@ -9,7 +9,7 @@ from clew.errors import BadPayload
 from clew.messages import Message, Part, Text, ToolResult
 from clew.sessions.entries import Note
 from clew.transcripts.claude_blocks import assistant_parts, user_messages
-from clew.transcripts.events import Line
+from clew.transcripts.events import Damage, Line
 from clew.transcripts.figures import anthropic_usage, count, seconds
 from clew.transcripts.lines import Record
 
@@ -22,8 +22,9 @@ _MACHINE = ("<command-", "<local-command-", "<task-notification>", "<system-remi
 """How text begins that the tool writes in the user's name."""
 
 
-def reply(lines: Sequence[Record], parent: str | None, side: bool, billed: bool) -> Line:
+def reply(lines: Sequence[Record], parent: str | None, side: bool, billed: bool) -> list[Line | Damage]:
     """One API message of all its lines; `billed` says whether its usage is still to be counted."""
+    last = lines[-1].line
     first = lines[0]
     blocks: list[Any] = []
     best: Any = None
@@ -45,19 +46,27 @@ def reply(lines: Sequence[Record], parent: str | None, side: bool, billed: bool)
     if side:
         meta["transcript"] = {"origin": "subagent"}
     try:
-        parts = assistant_parts(blocks)
+        parts, unreadable = assistant_parts(blocks)
     except BadPayload as error:
         note = Note(f"{NAME}/unreadable", {"reason": str(error), "content": blocks, **meta[NAME]})
-        return Line(key, parent, note, raw, lines[-1].line, at, side)
+        return [Line(key, parent, note, raw, last, at, side), _shapeless(last)]
     usage = anthropic_usage(best) if billed else None
-    return Line(key, parent, Message("assistant", parts, usage, meta), raw, lines[-1].line, at, side)
+    line = Line(key, parent, Message("assistant", parts, usage, meta), raw, last, at, side)
+    if unreadable:
+        meta[NAME]["unreadable"] = unreadable
+        return [line, _shapeless(last)]
+    return [line]
+
+
+def _shapeless(line: int) -> Damage:
+    return Damage(line, "content of unknown shape: kept, but not shown", lost=False)
 
 
 def _output(usage: Mapping[str, Any]) -> int:
     return count(usage.get("output_tokens"))
 
 
-def said(record: Record, key: str, parent: str | None, side: bool) -> list[Line]:
+def said(record: Record, key: str, parent: str | None, side: bool) -> list[Line | Damage]:
     """The messages of a user line: its tool results, and what the user (or the tool in their name) wrote."""
     value = record.value
     envelope = value.pop("message")
@@ -66,14 +75,14 @@ def said(record: Record, key: str, parent: str | None, side: bool) -> list[Line]
         value["message"] = envelope
     at = seconds(value.get("timestamp"))
     try:
-        decoded = user_messages(content)
+        decoded, unreadable = user_messages(content)
     except BadPayload as error:
         note = Note(f"{NAME}/unreadable", {**value, "reason": str(error), "content": content})
-        return [Line(key, parent, note, record.raw, record.line, at, side)]
+        return [Line(key, parent, note, record.raw, record.line, at, side), _shapeless(record.line)]
     first = decoded[0]
     if first.role == "tool" and len(first.parts) == 1:
         _say_once(value, first.parts[0])
-    lines = []
+    lines: list[Line | Damage] = []
     for n, spoken in enumerate(decoded):
         name = f"{key}/{n}" if n else key
         meta = dict(spoken.meta)
@@ -84,6 +93,9 @@ def said(record: Record, key: str, parent: str | None, side: bool) -> list[Line]
         message = Message(spoken.role, spoken.parts, None, meta)
         lines.append(Line(name, parent, message, record.raw, record.line, at, side))
         parent = name
+    if unreadable:
+        value["unreadable"] = unreadable
+        lines.append(_shapeless(record.line))
     return lines
 
 

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,10 +22,13 @@ from clew.messages import Message
 from clew.sessions.edits import Drop, pack
 from clew.sessions.entries import Body, BranchSummary, Compaction, Draft, Label, Note, Said
 from clew.sessions.session import Session
+from clew.storage.locate import open_store
+from clew.storage.rows import SessionRow
 from clew.storage.store import Store
 from clew.transcripts.boundaries import Branches
 from clew.transcripts.events import Aside, Boundary, Damage, Event, Leaf, Line, Name, Start
 from clew.transcripts.formats import named, opened
+from clew.transcripts.identity import identity
 from clew.transcripts.lines import depth
 from clew.transcripts.sniffing import sniff
 
@@ -240,15 +244,32 @@ class _Loading:
 def import_file(
     path: Path | str, store: str | Path | Store, *, format: str = "", run: int = 1, title: str = "", **options: Any
 ) -> tuple[Session, Report]:
-    """Imports a transcript into a new session of a store; `title` is the file's name unless given.
+    """Imports a transcript into a session of its own: the one an earlier version of it went to, or a new one.
 
-    Further `options` are those of `Session.open`. Nothing is created when the file is in no known
-    format. Raises what `load` and `Session.open` raise.
+    A new session gets the file's name as title unless one is given, and keeps the transcript's
+    `identity` in its `meta`. Further `options` are those of `Session.open`. A file in no known format
+    creates nothing. Raises what `load` and `Session.open` raise.
     """
     name = named(format).name if format else sniff(path)
-    session = Session.open(store, title=title or Path(path).name, **options)
+    transcript = identity(path, name)
+    opened = open_store(store)
+    try:
+        rows = Session.list(opened, options.get("namespace", "default"))
+        held = next((row.id for row in rows if _transcript(row) == transcript), None)
+        meta = {**(options.pop("meta", None) or {}), "transcript": transcript}
+        session = Session.open(opened, held, title=title or Path(path).name, meta=meta, **options)
+    finally:
+        opened.close()
     try:
         return session, load(path, session, format=name, run=run)
     except BaseException:
         session.close()
         raise
+
+
+def _transcript(row: SessionRow) -> Any:
+    """The identity of the transcript a stored session was made from, if it was."""
+    try:
+        return msgspec.json.decode(row.meta, type=dict).get("transcript")
+    except msgspec.MsgspecError:
+        return None
