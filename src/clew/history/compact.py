@@ -66,7 +66,7 @@ class CompactHistory(LoggedHistory):
 
 
 class CompactPlan(Struct, frozen=True):
-    """What a kept `CompactHistory` does: `RollingSummary` above a query's `max_items`, `QitOS` above its tokens."""
+    """What a kept `CompactHistory` does: `QitOS` above a query's tokens, `RollingSummary` above its `max_items`."""
 
     config: CompactConfig
 
@@ -94,11 +94,9 @@ class CompactPlan(Struct, frozen=True):
             lossless=True,
         )
         items, keep = int(query.get("max_items") or 0), max(1, config.keep_last_messages)
-        return (
-            (RollingSummary(items, keep, summary_tokens=config.summary_max_chars // 2), qitos)
-            if items > keep
-            else (qitos,)
-        )
+        if items <= keep:
+            return (qitos,)
+        return (qitos, RollingSummary(items, keep, summary_tokens=config.summary_max_chars // 2))
 
 
 class MessageGrouper:

@@ -23,7 +23,7 @@ from clew.messages import Message, user
 from clew.models.steps import Failure, Steps, run
 from clew.policies.guard import Guarded
 from clew.policies.harness.qitos import META, available
-from clew.sessions.entries import Compaction, Draft, Failed, Note, Said
+from clew.sessions.entries import Account, Compaction, Draft, Failed, Note, Said
 from clew.sessions.policy import Due, Policy, account
 from clew.sessions.session import Session
 from clew.sessions.view import Item, Run, View
@@ -176,7 +176,7 @@ class Kept:
         if found is not None:
             found = replace(found, account=account(past, past.edited(found.edits)))
             self.session.append_many([Draft(found)])
-            events.append(self._applied(found, occasion))
+            events += self._applied(found, occasion)
         return events
 
     def _budget(self, view: View, limit: int | None) -> Budget:
@@ -186,17 +186,21 @@ class Kept:
         window = max(window, room)
         return Budget(window, window - room, room, max(1, room // 2))
 
-    def _applied(self, found: Compaction, occasion: Occasion) -> Event:
-        account = found.account
-        stage = "messages_dropped"
-        if account.summarised:
-            stage = "summary_compact_applied"
-        elif account.masked:
-            stage = "microcompact_applied"
+    def _applied(self, found: Compaction, occasion: Occasion) -> list[Event]:
+        """What the compaction did: an event for QitOS's first step, if it took both, and one for what it came to."""
+        account, stages = found.account, found.details.get("stages", [])
         figures = {"kept": account.kept, "messages_dropped": account.dropped, "policy": found.policy}
         figures |= {"summarized_message_count": account.summarised, "messages_compacted": account.masked}
         view = self.session.view
-        return occasion.event(stage, self._weight(), len(view.items) - view.head(), **figures)
+        last = _main_effect(account)
+        return [
+            *(
+                occasion.event(s["name"], s["tokens"], s["messages"], **s["figures"])
+                for s in stages
+                if s["name"] != last
+            ),
+            occasion.event(last, self._weight(), len(view.items) - view.head(), **figures),
+        ]
 
     def _failures(self) -> int:
         """Attempts that failed since the last compaction that worked."""
@@ -242,6 +246,13 @@ class _Recording:
     def record(self, failure: Failure) -> None:
         self.failures.append(failure)
         self.session.record(failure)
+
+
+def _main_effect(account: Account) -> str:
+    """The event that names what a compaction did above all."""
+    if account.summarised:
+        return "summary_compact_applied"
+    return "microcompact_applied" if account.masked else "messages_dropped"
 
 
 def _with_coming(view: View) -> View:

@@ -53,7 +53,7 @@ class RollingSummary(Struct, frozen=True):
     """One summary of everything but the last `keep` messages, updated each time.
 
     Due above `messages` messages (None: no such limit) or above `max_tokens` tokens of view (None: what the window
-    leaves). `summary_tokens`: length of the summary at most.
+    leaves). `summary_tokens`: length of the summary at most, a third of the limit if that is less.
     """
 
     messages: int | None = None
@@ -90,7 +90,7 @@ class RollingSummary(Struct, frozen=True):
             view,
             [i.message for i in fresh],
             budget,
-            max_output=self.summary_tokens,
+            max_output=min(self.summary_tokens, max(budget.trigger // 3, 1)),
             previous="\n\n".join(summary_text(i.message) for i in old if i.kind == "summary"),
             focus=due.focus,
         )

@@ -14,7 +14,8 @@ the last step may part a tool result from its call (here the orphan is dropped a
 no provider takes it). `lossless` mends the first two, the guard the others.
 Two things differ by nature: a session stores the compaction, so the next summary updates this one (QitOS
 summarises the raw messages again at every request), and a reply that is no answer raises its typed error
-(QitOS takes any text, and makes one up from a template when there is none).
+(QitOS takes any text, and makes one up from a template when there is none). The steps taken are in the
+compaction's `details`, as `stages`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -97,7 +99,7 @@ class QitOS(Struct, frozen=True):
         limit = max(1, int(budget.trigger / view.scale) - (view.count + view.overhead - held))
         if due.reason != "threshold":
             limit = min(limit, held // 2)
-        craft = _Items(self, view, budget, due.focus, history)
+        craft = _Items(self, view, budget, due.focus, history, self._summary_chars(limit))
         outcome = yield from compacted(
             history,
             limit,
@@ -108,11 +110,16 @@ class QitOS(Struct, frozen=True):
         edits = _edits(history, outcome.messages)
         if not edits:
             return None
-        return compaction(view, edits, due, policy=self.name, calls=craft.calls, usage=craft.usage)
+        details = {"stages": msgspec.to_builtins(outcome.stages)}
+        return compaction(view, edits, due, policy=self.name, calls=craft.calls, usage=craft.usage, details=details)
+
+    def _summary_chars(self, limit: int) -> int:
+        """Length of the summary: lossless, it leaves half of the limit to what is kept, in any script."""
+        return min(self.summary_max_chars, limit * 2 // 3) if self.lossless else self.summary_max_chars
 
     def _fitting(self, history: Sequence[Item], craft: _Items, limit: int) -> int:
         """How many of the last rounds are short and small enough to be kept beside a summary; at least 1."""
-        room = limit - min(limit // 4, self.summary_max_chars // 2)
+        room = limit - min(limit // 2, self.summary_max_chars // 2)
         starts = round_starts([craft.step(i) for i in history], [craft.role(i) for i in history])
         for rounds in range(max(1, self.keep_last_rounds), 1, -1):
             kept = history[starts[-rounds] :] if rounds <= len(starts) else history
@@ -124,8 +131,11 @@ class QitOS(Struct, frozen=True):
 class _Items:
     """The craft for the items of a view. A summary belongs to the round that follows it."""
 
-    def __init__(self, policy: QitOS, view: View, budget: Budget, focus: str, history: Sequence[Item]) -> None:
+    def __init__(
+        self, policy: QitOS, view: View, budget: Budget, focus: str, history: Sequence[Item], summary_chars: int
+    ) -> None:
         self.policy, self.view, self.budget, self.focus = policy, view, budget, focus
+        self.summary_chars = summary_chars
         self.steps = _steps(history)
         self.calls, self.usage = 0, Usage()
 
@@ -149,20 +159,20 @@ class _Items:
         return Item(message, item.ids, count, "shrink") if count < item.count else item
 
     def summary(self, source: Sequence[Item], older: Sequence[Item]) -> Steps[Item]:
-        messages = [i.message for i in source if not self.is_summary(i)]
+        shown = older if self.policy.lossless else source
+        messages = [i.message for i in shown if not self.is_summary(i)]
         if not self.policy.lossless:
             messages = messages[-self.policy.summary_input_messages :]
-        limit = self.policy.summary_max_chars
         made = yield from summarise(
             self.view,
             messages,
             self.budget,
-            max_output=limit // 2,
+            max_output=max(self.summary_chars // 2, 1),
             previous="\n\n".join(summary_text(i.message) for i in source if self.is_summary(i)),
             focus=self.focus,
         )
         self.calls, self.usage = made.calls, made.usage
-        message = summary_message(pinned(head_tail(made.text, limit), self.view.pins))
+        message = summary_message(pinned(head_tail(made.text, self.summary_chars), self.view.pins))
         message = replace(message, role=self.policy.summary_role)
         return Item(message, _ids(older), self.view.counter.message(message), "summary")
 
