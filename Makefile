@@ -51,7 +51,7 @@ format: $(DEV)
 	@$(BIN)/ruff check --fix .
 
 docs: $(DEV)
-	@$(BIN)/mkdocs build --strict -q
+	@$(BIN)/zensical build --strict --clean
 
 bench: $(DEV)
 	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
