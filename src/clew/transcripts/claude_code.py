@@ -47,18 +47,15 @@ def read(lines: Iterable[tuple[int, bytes]]) -> Iterator[Event]:
     yield from log.finish()
 
 
-class _Place:
+class _Place(Struct, eq=False, gc=False):
     """A message with the results and notes that follow it: what comes next hangs below the last of them."""
 
-    __slots__ = ("last", "side", "thread")
-
-    def __init__(self, last: str, side: bool, thread: object) -> None:
-        self.last = last
-        self.side = side
-        self.thread = thread
+    last: str
+    side: bool
+    thread: object
 
 
-class _Kept(Struct):
+class _Kept(Struct, eq=False, gc=False):
     """Something of which the file may still say more."""
 
     parent: str | None
@@ -66,7 +63,7 @@ class _Kept(Struct):
     open: bool = True
 
 
-class _Reply(_Kept, kw_only=True):
+class _Reply(_Kept, kw_only=True, eq=False, gc=False):
     """An assistant message of which more lines may come; `again` when it was taken for complete too early."""
 
     id: str
@@ -74,7 +71,7 @@ class _Reply(_Kept, kw_only=True):
     again: bool
 
 
-class _Compacting(_Kept, kw_only=True):
+class _Compacting(_Kept, kw_only=True, eq=False, gc=False):
     """A boundary whose summary has not come yet."""
 
     record: Record
@@ -235,10 +232,10 @@ class _Log:
 
     def _close(self, place: _Place) -> None:
         """No message of this thread gets more blocks once something else follows it."""
-        for name, waiting in list(self.replies.items()):
-            if waiting.place.thread is place.thread:
-                waiting.open = False
-                del self.replies[name]
+        done = [waiting for waiting in self.replies.values() if waiting.place.thread is place.thread]
+        for waiting in done:
+            waiting.open = False
+            del self.replies[waiting.id]
         if self.boundary is not None and self.boundary.place.thread is place.thread:
             self.boundary.open = False
             self.boundary = None

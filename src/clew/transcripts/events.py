@@ -59,7 +59,7 @@ class Name(Struct, frozen=True):
 Body = Message | Note | Boundary | Hidden | Aside | Name
 
 
-class Line(Struct, frozen=True):
+class Line(Struct, frozen=True, gc=False):
     """One thing the transcript holds, and where it hangs.
 
     `key` and `parent` are the file's own names for it and for what it follows (None: a root). `raw`

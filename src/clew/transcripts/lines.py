@@ -30,7 +30,7 @@ _LONE = re.compile("[\ud800-\udfff]")
 _loose = json.JSONDecoder(strict=False)
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, gc=False):
     """One JSON object of a file: its line number, its text, its place among several on one line."""
 
     line: int
