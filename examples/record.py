@@ -1,6 +1,6 @@
 """Records the example session: a scripted agent that really works on a small repository.
 
-    python examples/record.py [--out examples/session.jsonl] [--keep FOLDER]
+    python examples/record.py [--out examples/session.jsonl] [--turns N] [--keep FOLDER]
 
 What the user and the agent say stands in `script/`; every command, edit and test run is carried out
 in a temporary folder, and what really came back is what the session holds. The clock, git's dates and
@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from script import Asked, Answered, Hidden, Placed, Step, load
+from steps import Answered, Asked, Hidden, Placed, Step, load
 from tools import SCHEMAS, Workspace, picture_block
 
 HERE = Path(__file__).parent
@@ -143,10 +143,16 @@ class Recording:
         return {"role": role, "content": content, "timestamp": stamp}
 
 
-def record(out: Path, folder: Path) -> int:
-    """Records the session into a file, working in a folder; returns the number of lines."""
+def first_turns(steps: list[Step], turns: int) -> list[Step]:
+    """The steps up to the end of so many user turns."""
+    starts = [i for i, step in enumerate(steps) if isinstance(step, Asked)]
+    return steps if turns >= len(starts) else steps[: starts[turns]]
+
+
+def record(out: Path, folder: Path, turns: int) -> int:
+    """Records the first turns of the session into a file, working in a folder; returns the number of lines."""
     system = (HERE / "script" / "system.md").read_text(encoding="utf-8").strip()
-    steps = load(HERE / "script")
+    steps = first_turns(load(HERE / "script"), turns)
     recording = Recording(Workspace(folder), system)
     lines = [{"role": "system", "content": system, "tools": SCHEMAS}, *recording.lines(steps)]
     text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
@@ -157,13 +163,14 @@ def record(out: Path, folder: Path) -> int:
 def main() -> None:
     options = argparse.ArgumentParser(description="Records the example session.")
     options.add_argument("--out", type=Path, default=HERE / "session.jsonl")
+    options.add_argument("--turns", type=int, default=1000, help="stop after so many user turns")
     options.add_argument("--keep", type=Path, help="work in this folder and leave it")
     given = options.parse_args()
     if given.keep:
-        print(record(given.out, given.keep), "lines")
+        print(record(given.out, given.keep, given.turns), "lines")
         return
     with tempfile.TemporaryDirectory() as folder:
-        print(record(given.out, Path(folder)), "lines")
+        print(record(given.out, Path(folder), given.turns), "lines")
 
 
 if __name__ == "__main__":

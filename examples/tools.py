@@ -157,7 +157,9 @@ class Workspace:
         text = re.sub(r"\bin \d+\.\d+s\b", "in 0.21s", text)
         text = re.sub(r"\b\d+\.\d+s (call|setup|teardown)\b", r"0.01s \1", text)
         text = re.sub(r"/tmp/pytest-of-\w+/pytest-\d+", "/tmp/pytest-of-dev/pytest-0", text)
-        text = re.sub(r"^(platform linux -- Python|python) .*$", r"\1 3.12.4, pytest-8.3.4, pluggy-1.5.0", text, flags=re.M)
+        text = re.sub(
+            r"^(platform linux -- Python|python) .*$", r"\1 3.12.4, pytest-8.3.4, pluggy-1.5.0", text, flags=re.M
+        )
         return re.sub(r" at 0x[0-9a-f]{6,}", " at 0x7f3a5c0d1e80", text)
 
     def _inside(self, path: str) -> Path:
@@ -208,7 +210,9 @@ class Workspace:
 
     def _files(self) -> list[Path]:
         return sorted(
-            p for p in self.root.rglob("*") if p.is_file() and not {".git", "__pycache__"} & {*p.relative_to(self.root).parts}
+            p
+            for p in self.root.rglob("*")
+            if p.is_file() and not {".git", "__pycache__"} & {*p.relative_to(self.root).parts}
         )
 
     def _grep(self, pattern: str, path: str = "") -> Result:
