@@ -71,7 +71,10 @@ def test_a_cut_by_tokens_keeps_what_fits() -> None:
     assert cuts.keep_tokens(view, 10**6) == 1
 
 
-@given(st.one_of(conversations(max_text=300), broken_conversations(max_text=300)), st.integers(-2, 60))
+@given(
+    st.one_of(conversations(max_turns=2, max_text=300), broken_conversations(max_turns=2, max_text=300)),
+    st.integers(-2, 60),
+)
 def test_every_cut_is_safe(messages: list[Message], n: int) -> None:
     view = view_of(messages)
     safe = view.safe_cuts()

@@ -47,12 +47,12 @@ def test_an_image_alone_is_a_message() -> None:
     assert violations([user("x"), CALL, Message("tool", (ToolResult("b"), ToolResult("a")))]) == []
 
 
-@given(conversations())
+@given(conversations(max_turns=2))
 def test_valid_conversations_break_no_rule(messages: list[Message]) -> None:
     assert violations(messages) == []
 
 
-@given(broken_conversations(max_breaks=8, max_text=200))
+@given(broken_conversations(max_breaks=8, max_turns=3, max_text=200))
 def test_every_view_of_a_broken_log_breaks_no_rule(messages: list[Message]) -> None:
     state = project([], Heuristic())
     for i, message in enumerate(messages):

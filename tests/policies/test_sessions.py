@@ -33,7 +33,7 @@ def store() -> Iterator[Store]:
 
 @pytest.mark.parametrize("name", [listing.name for listing in available()])
 @given(
-    messages=st.one_of(conversations(max_text=2_000), broken_conversations(max_text=2_000)),
+    messages=st.one_of(*(kind(max_turns=2, max_text=2_000) for kind in (conversations, broken_conversations))),
     answer=st.sampled_from(sorted(ANSWERS)),
 )
 def test_a_session_under_a_policy(store: Store, name: str, messages: list[Message], answer: str) -> None:
