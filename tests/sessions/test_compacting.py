@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from msgspec import Struct
@@ -48,7 +49,7 @@ def test_messages_compacts_when_due_and_the_log_keeps_everything() -> None:
         assert len(session.view.items) == 10
 
 
-def test_a_reopened_session_shows_the_same(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_reopened_session_shows_the_same(tmp_path: Path) -> None:
     with opened(tmp_path / "a.db", policy=Older()) as session:
         fill(session, 30)
         for n in range(30):
@@ -74,7 +75,7 @@ def test_a_failed_attempt_leaves_the_view_and_is_logged() -> None:
         assert [f.failure.attempt for f in bodies(session, Failed)] == [1, 2, 1]  # type: ignore[attr-defined]
 
 
-def test_failures_are_counted_by_branch_and_after_reopening(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_failures_are_counted_by_branch_and_after_reopening(tmp_path: Path) -> None:
     failing = Echo(EmptyReply("no"))
     with opened(tmp_path / "a.db", policy=Older(), model=failing) as session:
         fill(session)
@@ -188,8 +189,14 @@ def test_the_window_given_wins_over_the_models() -> None:
     opened(policy=Watching(), window=777).close()
     opened(policy=Watching(), model=Echo(context_window=888)).close()
     assert seen == [777, 888]
-    with pytest.raises(BadBudget):
-        opened(policy=Watching(), window=5)
+
+
+def test_a_budget_that_cannot_work_makes_no_session(tmp_path: Path) -> None:
+    opened(tmp_path / "a.db").close()
+    for window in (5, 0):
+        with pytest.raises(BadBudget):
+            opened(tmp_path / "a.db", policy=Older(), window=window)
+    assert len(Session.list(tmp_path / "a.db")) == 1
 
 
 def test_a_policy_reads_files_through_the_session() -> None:

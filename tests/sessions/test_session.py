@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -290,3 +293,50 @@ def test_huge_and_empty_messages() -> None:
         session.append_many([huge, assistant(), user(""), Message("assistant")])
         assert session.messages() == [huge]
         assert len(session.branch()) == 4
+
+
+def test_threads_with_a_session_each_share_a_store() -> None:
+    from clew.storage import open_store
+
+    store = open_store("memory://")
+
+    def work(name: int) -> list[str]:
+        with opened(store) as session:
+            for n in range(50):
+                session.append(user(f"{name} {n}"))
+            return texts(session)
+
+    with ThreadPoolExecutor(4) as pool:
+        shown = list(pool.map(work, range(4)))
+    assert shown == [[f"{name} {n}" for n in range(50)] for name in range(4)]
+    store.close()
+
+
+def test_by_default_everything_works_offline(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "agent.db", policy=clew.policies.pi(), window=4_000) as session:
+        session.append(system("You are careful."))
+        session.append(user("请修复解析器，不要改公共接口。"))
+        for n in range(60):
+            session.append(assistant(f"step {n}", ToolCall(f"c{n}", "bash", '{"command": "pytest -q"}')))
+            session.append(tool(f"c{n}", f"{n} failed\n" * 40))
+            assert session.messages()
+            assert session.view.tokens <= 4_000
+        assert any("不要改公共接口" in m.text for m in session.messages())
+        shown, id = session.messages(), session.id
+    with Session.open(tmp_path / "agent.db", id) as session:
+        assert session.messages() == shown
+        assert len([e for e in session.entries() if isinstance(e.body, Said)]) == 122
+
+
+def test_importing_clew_loads_nothing_heavy_and_names_resolve() -> None:
+    code = (
+        "import sys, clew\n"
+        "heavy = {'sqlalchemy', 'alembic', 'msgspec', 'rich', 'typer', 'asyncio', 'sqlite3'} & set(sys.modules)\n"
+        "missing = [name for name in clew.__all__ if getattr(clew, name, None) is None]\n"
+        "sys.exit(str(heavy or missing or '') or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(clew.__all__) <= set(dir(clew))
+    with pytest.raises(AttributeError):
+        clew.nonsense  # noqa: B018

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clew.budget import Budget
 from clew.errors import SessionBusy, UnknownName
 from clew.models.base import Model
 from clew.models.steps import Failure, Steps, arun, run
@@ -37,11 +38,11 @@ Entries = list[Entry]
 
 
 class Context(Struct, frozen=True):
-    """How a session makes its view; a fork takes it over. `window` and `overhead` (of tool schemas) in tokens."""
+    """How a session makes its view; a fork takes it over. `overhead` is that of tool schemas, in tokens."""
 
     policy: Policy | None
+    budget: Budget | None
     model: Model
-    window: int
     counter: TokenCounter
     overhead: int
     reader: Callable[[str], str | None] | None
@@ -63,8 +64,6 @@ class Session(Record):
         self.model = context.model
         self._context = context
         self._reading: Reading | None = None
-        policy = context.policy
-        self._budget = policy.budget(context.window or context.model.context_window) if policy else None
 
     @staticmethod
     def open(
@@ -221,7 +220,7 @@ class Session(Record):
     # -- inside
 
     def _fitting(self) -> Steps[None]:
-        policy, budget = self._context.policy, self._budget
+        policy, budget = self._context.policy, self._context.budget
         if policy is None or budget is None:
             return
         for _ in range(COMPACTIONS):
@@ -234,21 +233,23 @@ class Session(Record):
                 return
 
     def _asked(self, reason: Reason, focus: str) -> Steps[Entry | None]:
-        if self._budget is None:
+        budget = self._context.budget
+        if budget is None:
             raise UnknownName("this session has no policy to compact with; open it with policy=…")
-        return (yield from self._compacted(Due(reason, self.view.tokens, self._budget.target, focus)))
+        return (yield from self._compacted(Due(reason, self.view.tokens, budget.target, focus)))
 
     def _recovered(self, error: BaseException) -> Steps[bool]:
-        if self._budget is None or not is_overflow(error):
+        budget = self._context.budget
+        if budget is None or not is_overflow(error):
             return False
         before = self.view.tokens
-        yield from self._compacted(Due("overflow", before, self._budget.target))
+        yield from self._compacted(Due("overflow", before, budget.target))
         return self.view.tokens < before
 
     def _compacted(self, due: Due) -> Steps[Entry | None]:
         """Two phases: the policy works on the view as it is now; what comes back is committed if the session
         has meanwhile only gone on from there (not moved to another branch, not been compacted by another task)."""
-        policy, budget, start = self._context.policy, self._budget, self._current()
+        policy, budget, start = self._context.policy, self._context.budget, self._current()
         if policy is None or budget is None:
             return None
         found = yield from policy.compact(start.projection.view, budget, replace(due, failures=start.failures))
@@ -303,7 +304,8 @@ def _context(
         from clew.models import Extractive
 
         model = Extractive()
-    return Context(policy, model, window or 0, counter, counter.tools(tools) if tools else 0, reader)
+    budget = policy.budget(model.context_window if window is None else window) if policy else None
+    return Context(policy, budget, model, counter, counter.tools(tools) if tools else 0, reader)
 
 
 def _new(namespace: str, owner: str, title: str, meta: Mapping[str, Any] | None) -> SessionRow:

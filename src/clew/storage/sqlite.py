@@ -84,10 +84,20 @@ def _create(path: Path) -> None:
     for folder in reversed(path.absolute().parents):
         if not folder.exists():
             folder.mkdir(mode=0o700, exist_ok=True)
+            _sync(folder.parent)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:  # another process was faster
         return
+    _sync(path.absolute().parent)
+
+
+def _sync(folder: Path) -> None:
+    """Makes a new name in a folder as durable as what will be written there."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
 
 
 def _check(path: Path) -> None:
