@@ -193,6 +193,13 @@ def test_an_anthropic_system_message_stays_one_only_in_its_place() -> None:
     assert [m["role"] for m in elsewhere] == ["user", "assistant", "user"]
 
 
+def test_a_system_instruction_that_ends_up_later_takes_no_field_with_it() -> None:
+    given = gemini.decode({"systemInstruction": {"role": "system", "parts": [{"text": "s"}]}, "contents": []})
+    assert gemini.encode([user("x"), *given])["contents"] == [
+        {"role": "user", "parts": [{"text": "x"}, {"text": "[system] s"}]}
+    ]
+
+
 def test_images_in_tool_results_reach_openai_in_a_user_message_after_the_round() -> None:
     shot = ToolResult("a", (Text("taken"), Image(data=PIXEL, media_type="image/png")))
     out = openai.encode([user("x"), CALLS, Message("tool", (shot,)), tool("b", "ok"), assistant("nice")])

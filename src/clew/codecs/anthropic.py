@@ -243,7 +243,7 @@ def _sided(messages: list[tuple[Message, list[Json]]]) -> Iterator[Shown[Json]]:
                 yield Shown("system", message, blocks)
             else:
                 notes = [system_note(b["text"]) for b in blocks if b["type"] == "text"]
-                yield Shown("user", message, [{"type": "text", "text": text} for text in notes])
+                yield Shown("user", replace(message, meta={}), [{"type": "text", "text": text} for text in notes])
         else:
             yield Shown(side(message), message, blocks)
 

@@ -242,7 +242,8 @@ def _side(message: Message) -> str:
 def _encode_turn(turn: list[Shown[Json]]) -> Json:
     fields: Json = {}
     for shown in turn:
-        fields |= own(shown.message.meta, CODEC)
+        if shown.message.role != "system":  # its fields belong to systemInstruction
+            fields |= own(shown.message.meta, CODEC)
     role = fields.pop("@role", turn[0].side)
     fields.pop("@at", None)
     places = fields.pop("@places", [])
