@@ -40,14 +40,19 @@ MAX_LABEL = 160
 
 
 class Action(Struct, frozen=True):
-    """What a call does: the command it runs (its own name for a tool that is neither shell nor file access),
-    files it changes and reads, the plan it sets, and whether it is worth naming when it succeeds."""
+    """What a call does.
+
+    `label` names it, `command` is what it runs in a shell, `changed` and `read` are files, `plan` is
+    the list of tasks it sets, `commits` are titles of commits it makes. `notable` says that it is worth
+    a line even when nothing went wrong.
+    """
 
     label: str
     command: str = ""
     changed: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     plan: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
     notable: bool = False
 
 
@@ -65,22 +70,36 @@ def action(call: ToolCall) -> Action:
     if files and (not command or command in EDITOR_COMMANDS):
         changes = command != "view" and bool(_WRITES.search(call.name) or WRITE_KEYS & arguments.keys())
         target = f"{call.name} {' '.join(files)}"[:MAX_LABEL]
-        return Action(target, changed=files) if changes else Action(target, read=files)
+        return Action(target, changed=files) if changes else Action(target, read=tuple(filter(shell.is_file, files)))
     if command:
-        changed, read = shell.paths(command)
-        return Action(
-            named(command), shell.core(command), tuple(changed), tuple(read), notable=not shell.looks_only(command)
-        )
+        return command_action(command)
     text = " ".join(call.arguments.split())
     return Action(named(call.name if text in ("", "{}") else f"{call.name} {text}"), notable=True)
 
 
+def command_action(command: str) -> Action:
+    """What a shell command does."""
+    changed, read = shell.paths(command)
+    return Action(
+        named(command),
+        shell.core(command),
+        tuple(changed),
+        tuple(read),
+        commits=shell.commits(command),
+        notable=not shell.looks_only(command),
+    )
+
+
 def named(command: str) -> str:
-    """How a command is named in a summary: its first line without wrapping, shortened."""
-    text = shell.core(command)
+    """How a command is named in a summary: its first line without wrapping, shortened; of a longer one
+    also the first check it runs, by which its failure can be found solved later."""
+    text = shell.core(command).strip()
     first = text.split("\n", 1)[0].strip()
     short = first[:MAX_LABEL].rstrip()
-    return short if short == text.strip() else short + " …"
+    if short == text:
+        return short
+    check = next((part for part in shell.checks(text) if part not in short), "")
+    return f"{short} … && {check}"[: 2 * MAX_LABEL] if check else f"{short} …"
 
 
 def _arguments(call: ToolCall) -> Mapping[str, Any]:
@@ -146,17 +165,18 @@ _CRASHED = re.compile(
     re.MULTILINE,
 )
 _ERROR_LINE = re.compile(
-    r"^E  .*\S|^\w*(?:\.\w+)*(?:Error|Exception|Warning|Failure)\b(?::|$).*|^(?:FAILED|ERROR)[ :].+"
-    r"|^(?:error|fatal|panic)\b.*|^\S+:\d+(?::\d+)?:.*\berror\b.*|.*\b(?:error TS\d+|command not found"
-    r"|No such file or directory|Permission denied|not found|npm ERR!|undefined reference|AssertionError)\b.*"
-    r"|.*(?:错误|失败|エラー|失敗|오류|실패).*",
-    re.MULTILINE,
+    r"^E  .*\S|^\w*(?:\.\w+)*(?:Error|Exception|Warning|Failure)\b(?::|$)|^(?:FAILED|ERROR)[ :]."
+    r"|^(?:error|fatal|panic)\b|^\S+:\d+(?::\d+)?:.*\berror\b|\berror TS\d+|\bcommand not found|No such file or"
+    r"|Permission denied|\bnot found\b|\bnpm ERR!|\bundefined reference|\bAssertionError\b"
+    r"|错误|失败|エラー|失敗|오류|실패"
 )
 _COUNTS = re.compile(
     r"^.*\b\d+ (?:passed|failed|errors?|warnings?|tests?|problems?)\b.*$", re.MULTILINE | re.IGNORECASE
 )
 EDGE = 400
 """Characters at either end of a result in which an exit status is looked for."""
+MAX_LINE = 1_000
+"""Characters of a line that are looked at."""
 WINDOW = 20_000
 """Characters at either end of a failed result in which error lines are looked for."""
 
@@ -188,12 +208,13 @@ def _ends(text: str) -> str:
 def _errors(text: str) -> tuple[str, ...]:
     """Up to three lines that say what failed: the first one, and the last two (where Python and test
     runners put the cause)."""
-    lines = list(dict.fromkeys(filter(None, (_tidy(m.group()) for m in _ERROR_LINE.finditer(_ends(text))))))
+    found = (line for line in _ends(text).split("\n") if _ERROR_LINE.search(line[:MAX_LINE]))
+    lines = list(dict.fromkeys(filter(None, map(_tidy, found))))
     if not lines:
         lines = [t for t in (_tidy(line) for line in text[:2_000].split("\n")) if t][:1]
     return tuple(lines if len(lines) <= 3 else [lines[0], *lines[-2:]])
 
 
 def _tidy(line: str) -> str:
-    text = " ".join(line.split()).strip("= ")
-    return text if len(text) <= 240 else text[:240].rstrip() + " …"
+    text = " ".join(line[:MAX_LINE].split()).strip("= ")
+    return text if len(text) <= MAX_LABEL else text[:MAX_LABEL].rstrip() + " …"

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from clew.tokens.protocol import TokenCounter
+from clew.tokens import TokenCounter
 
 MARK = "[…]"
 """Stands for what was cut out."""
@@ -41,6 +41,11 @@ def cut_to(text: str, max_tokens: int, counter: TokenCounter) -> str:
     while len(short) > 1 and counter.text(short + "…") > max_tokens:
         short = short[: len(short) * 9 // 10]
     return short + "…" if len(short) > 1 else short
+
+
+def screen_width(text: str) -> int:
+    """Columns of a text where wide characters take two."""
+    return len(text) if text.isascii() else sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _ends(text: str, size: int, *, both: bool, tidy: bool = False) -> str:

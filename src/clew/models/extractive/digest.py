@@ -23,6 +23,7 @@ class Section(StrEnum):
     FACTS = "facts"
     CHANGED = "changed"
     READ = "read"
+    COMMITS = "commits"
     COMMANDS = "commands"
     FIXED = "fixed"
     FAILING = "failing"
@@ -33,6 +34,10 @@ class Section(StrEnum):
 
 LATEST_ONLY = frozenset({Section.PLAN, Section.STATE})
 """Sections that tell how things stand: what is newer replaces what was."""
+
+
+MOST_FAILING = 50
+"""Failures that are held open: every success is held against each of them."""
 
 
 class Ran(Struct, frozen=True):
@@ -86,6 +91,8 @@ class Digest(Struct):
         """Notes a failure; it stands until `solved`."""
         self.fixed.pop(command, None)
         renew(self.failing, command, run)
+        if len(self.failing) > MOST_FAILING:
+            del self.failing[next(iter(self.failing))]
 
     def solved(self, command: str) -> None:
         """Moves a failure to the resolved ones."""

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clew.models.extractive.cut import cut, cut_to
+from clew.models.extractive.cut import cut, cut_to, screen_width
 from clew.models.extractive.digest import Digest, Section
 from clew.models.extractive.form import QUOTES, Points, bullet, first_line, points, quoted, unquoted, write
 from clew.models.extractive.language import HEADINGS, PHRASES, Phrase, language
-from clew.tokens.protocol import TokenCounter
+from clew.models.extractive.markers import DECIDED, STRICT
+from clew.tokens import TokenCounter
 
 SHARES = {
-    Section.TASK: 0.16,
-    Section.STATE: 0.12,
-    Section.RULES: 0.16,
+    Section.TASK: 0.15,
+    Section.STATE: 0.10,
+    Section.RULES: 0.24,
     Section.EARLIER: 0.30,
     Section.FAILING: 0.10,
     Section.FOCUS: 0.15,
+    Section.CHANGED: 0.12,
     Section.REQUESTS: 0.16,
-    Section.CHANGED: 0.14,
-    Section.PLAN: 0.06,
-    Section.DECISIONS: 0.10,
     Section.FACTS: 0.10,
+    Section.DECISIONS: 0.10,
+    Section.PLAN: 0.05,
+    Section.COMMITS: 0.07,
     Section.QUESTIONS: 0.04,
-    Section.COMMANDS: 0.08,
     Section.FIXED: 0.06,
-    Section.READ: 0.04,
+    Section.COMMANDS: 0.05,
+    Section.READ: 0.03,
 }
 """The sections by importance, and how a summary's room is divided between those that could fill more
 than they get. Ours, tuned with `bench/extractive.py`."""
@@ -36,6 +38,8 @@ LONG_FROM = 160
 """Tokens from which on the first line also says what quoted lines are."""
 CANDIDATES = 400
 """Newest points of a section that are considered: far more than fit, and a bound on the work."""
+BRIEF = 160
+"""Columns of an older request that are kept (Chinese, Japanese and Korean characters take two)."""
 BOTH_ENDS = frozenset({Section.TASK, Section.REQUESTS, Section.STATE, Section.EARLIER})
 """Sections whose texts are cut in the middle: people ask, and agents conclude, at the end."""
 
@@ -46,9 +50,11 @@ def fitted(digest: Digest, max_tokens: int, counter: TokenCounter) -> str:
     tongue = language(asked or digest.quoted(Section.STATE))
     names = HEADINGS[tongue]
     first = first_line(tongue, Phrase.LONG if max_tokens >= LONG_FROM else Phrase.SHORT, digest.messages)
-    every = {section: list[-CANDIDATES:] for section, list in points(digest).items() if list}
+    every = {section: found[-CANDIDATES:] for section, found in points(digest).items() if found}
     if not every:
         return cut_to(f"{first} {PHRASES[tongue][Phrase.NOTHING]}", max_tokens, counter)
+    if Section.REQUESTS in every:
+        every[Section.REQUESTS] = [*map(_brief, every[Section.REQUESTS][:-1]), every[Section.REQUESTS][-1]]
     space = max_tokens - counter.text(first + "\n")
     room = allotted({s: _need(s, ps, names, space, counter) for s, ps in every.items()}, space)
     chosen = chosen_points(every, room, names, counter)
@@ -110,7 +116,7 @@ def chosen_points(
             continue
         taken = 0
         used = _heading(names[section], counter)
-        for place in range(len(every[section]) - 1, -1, -1):
+        for place in preferred(section, every[section]):
             point = every[section][place]
             if section in QUOTES and _plain(point) in said:
                 continue
@@ -126,8 +132,30 @@ def chosen_points(
     return chosen
 
 
+def preferred(section: Section, every: list[str]) -> list[int]:
+    """The places of a section's points, the ones to keep first.
+
+    The newest come first, but strict rules before lenient ones, the first and the last alternating
+    (what was said at the start stands unless it was taken back), and decisions before reasons.
+    """
+    newest = list(range(len(every) - 1, -1, -1))
+    if section is Section.RULES:
+        strict = [i for i in newest if STRICT.search(every[i])]
+        ends = [i for pair in zip(reversed(strict), strict, strict=True) for i in pair]
+        return list(dict.fromkeys([*ends, *newest]))
+    if section is Section.DECISIONS:
+        return sorted(newest, key=lambda i: DECIDED.search(every[i]) is None)
+    return newest
+
+
 def _plain(point: str) -> str:
     return " ".join(unquoted(point.split("\n")).split())
+
+
+def _brief(request: str) -> str:
+    """The beginning of an older request: what it was about; its rules and facts are kept for themselves."""
+    text = unquoted(request.split("\n"))
+    return quoted(cut(" ".join(text.split()), BRIEF, screen_width)) if screen_width(text) > BRIEF else request
 
 
 def _fitting(point: str, section: Section, room: int, counter: TokenCounter, *, may_cut: bool) -> str:

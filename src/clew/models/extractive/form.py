@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -36,6 +36,7 @@ QUOTES = (
     Section.REQUESTS,
     Section.DECISIONS,
     Section.FACTS,
+    Section.COMMITS,
     Section.QUESTIONS,
     Section.PLAN,
     Section.STATE,
@@ -49,7 +50,10 @@ _FIRST = re.compile(
     + ").*\\]$",
     re.MULTILINE,
 )
-_PLAIN_PATH = re.compile(r"^[\w./~@+%,=()\[\]-]+$")
+_PLAIN_PATH = re.compile(r"^((?:[\w.~@+%=()\[\]-]*/)*)([\w.~@+%=()\[\]-]+)$")
+_GROUP = re.compile(r"^(?:(\S*/): )?(\S+(?: ×\d+)?(?:, \S+(?: ×\d+)?)*)$")
+GROUP = 6
+"""Files of one folder that are listed in one point."""
 _TIMES = re.compile(r" ×(\d+)$")
 _CODE = re.compile(r"^(`+) ?(.*?) ?\1(?: → (.*))?$")
 
@@ -57,13 +61,13 @@ _CODE = re.compile(r"^(`+) ?(.*?) ?\1(?: → (.*))?$")
 def points(digest: Digest) -> Points:
     """Everything a digest holds, as points."""
     found: Points = {section: [quoted(t) for t in digest.quoted(section)] for section in QUOTES}
-    found[Section.CHANGED] = [_file(path, n) for path, n in digest.changed.items()]
-    found[Section.READ] = [_file(path, n) for path, n in digest.read.items() if path not in digest.changed]
+    found[Section.CHANGED] = _files(digest.changed)
+    found[Section.READ] = _files({path: n for path, n in digest.read.items() if path not in digest.changed})
     for section, table in _runs(digest).items():
         found[section] = [_run(command, run) for command, run in table.items()]
     told = {*digest.failing, *digest.fixed}
     found[Section.COMMANDS] = [
-        _run(c, replace(r, lines=() if c in told else r.lines)) for c, r in digest.commands.items()
+        _run(command, replace(run, lines=()) if command in told else run) for command, run in digest.commands.items()
     ]
     return found
 
@@ -90,8 +94,22 @@ def _times(n: int) -> str:
     return f" ×{n}" if n > 1 else ""
 
 
-def _file(path: str, n: int) -> str:
-    return (path if _PLAIN_PATH.match(path) else code(path)) + _times(n)
+def _files(table: Mapping[str, int]) -> list[str]:
+    """Files by folder: the folder named once, its files with how often they were touched."""
+    folders: dict[str, list[str]] = {}
+    odd = []
+    for path, n in table.items():
+        if plain := _PLAIN_PATH.match(path):
+            folders.setdefault(plain.group(1), []).append(plain.group(2) + _times(n))
+            folders[plain.group(1)] = folders.pop(plain.group(1))
+        else:
+            odd.append(code(path) + _times(n))
+    groups = [
+        (f"{folder}: " if folder else "") + ", ".join(names[i : i + GROUP])
+        for folder, names in folders.items()
+        for i in range(0, len(names), GROUP)
+    ]
+    return odd + groups
 
 
 def _run(command: str, run: Ran) -> str:
@@ -154,14 +172,30 @@ def _take(digest: Digest, section: Section, point: list[str]) -> None:
     if section in QUOTES:
         digest.quote(section, unquoted(point))
         return
-    line, times = point[0], 1
-    if counted := _TIMES.search(line):
-        line, times = line[: counted.start()], int(counted.group(1))
-    span = _CODE.match(line)
     if section in (Section.CHANGED, Section.READ):
-        digest.touch(span.group(2) if span else line, changed=section is Section.CHANGED, times=times)
-    elif span:
+        for path, times in _paths(point[0]):
+            digest.touch(path, changed=section is Section.CHANGED, times=times)
+        return
+    line, times = _counted(point[0])
+    if span := _CODE.match(line):
         _runs(digest)[section][span.group(2)] = Ran(span.group(3) or "", tuple(map(_unmarked, point[1:])), times)
+
+
+def _counted(text: str) -> tuple[str, int]:
+    found = _TIMES.search(text)
+    return (text[: found.start()], int(found.group(1))) if found else (text, 1)
+
+
+def _paths(line: str) -> Iterator[tuple[str, int]]:
+    """The files of a point, with how often they were touched."""
+    if group := _GROUP.match(line):
+        for name in group.group(2).split(", "):
+            path, times = _counted(name)
+            yield (group.group(1) or "") + path, times
+    else:
+        line, times = _counted(line)
+        if span := _CODE.match(line):
+            yield span.group(2), times
 
 
 def unquoted(lines: Iterable[str]) -> str:

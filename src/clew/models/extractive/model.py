@@ -7,7 +7,7 @@ from msgspec import Struct
 from clew.messages import assistant
 from clew.models.base import ModelCall, Reply
 from clew.models.extractive.summary import extract
-from clew.tokens.protocol import TokenCounter
+from clew.tokens import Heuristic, TokenCounter
 
 DEFAULT_OUTPUT = 2_000
 """Tokens of a summary when the call sets no limit."""
@@ -22,19 +22,14 @@ class Extractive(Struct, frozen=True):
     """
 
     context_window: int = 1_000_000_000
-    counter: TokenCounter | None = None
+    counter: TokenCounter = Heuristic()
     name: str = "extractive"
 
     def complete(self, call: ModelCall) -> Reply:
         """The summary of the call's source, within its output limit."""
         limit = DEFAULT_OUTPUT if call.max_output is None else call.max_output
-        return Reply(assistant(extract(call.source, limit, self._counter(), call.previous, call.focus)))
+        return Reply(assistant(extract(call.source, limit, self.counter, call.previous, call.focus)))
 
     async def acomplete(self, call: ModelCall) -> Reply:
         """As `complete`; there is nothing to wait for."""
         return self.complete(call)
-
-    def _counter(self) -> TokenCounter:
-        from clew.tokens import Heuristic
-
-        return self.counter or Heuristic()

@@ -9,16 +9,18 @@ from msgspec import Struct, field
 
 from clew.messages import Message, ToolResult
 from clew.models.extractive import shell, speech
-from clew.models.extractive.actions import Action, Outcome, action, named, outcome, outcome_of
+from clew.models.extractive.actions import Action, Outcome, action, command_action, outcome, outcome_of
 from clew.models.extractive.digest import Digest, Ran, Section
 from clew.models.extractive.form import is_summary, parse
-from clew.models.extractive.markers import CONCRETE, DECISION, OPEN, QUESTION, RULE, SETTING
+from clew.models.extractive.markers import DECIDED, LENIENT, OPEN, QUESTION, REASON, SETTING, STRICT, VALUE
 
 _OBSERVATION = re.compile(r"^\s*(?:<returncode>|<output>|EXECUTION RESULT of|OBSERVATION:|Observation:|\[The command )")
 """User messages in which harnesses without tool calls hand back a command's output (mini-swe-agent, SWE-agent,
 OpenHands)."""
 _BLOCK = re.compile(r"^```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)^```\s*$", re.DOTALL | re.MULTILINE)
-_WORD = re.compile(r"[^\W_]{3,}|[\u3040-\u9fff\uac00-\ud7af]{2}")
+_WORD = re.compile(r"[^\W_]{4,}|[\u3040-\u9fff\uac00-\ud7af]{2}")
+FOCUS_SHARE = 3
+"""A sentence is in focus when it has at least one in so many words of the focus."""
 LONGEST = 20_000
 """Characters of one message's text that are carried into the digest, half from either end."""
 
@@ -37,6 +39,7 @@ class Reader(Struct):
         """A reader that goes on from a digest. Sentences that were not written out because a text
         above them held them are taken from that text again."""
         reader = cls(digest, words(focus))
+        digest.quotes.pop(Section.FOCUS, None)
         older = digest.quotes.pop(Section.RULES, {}), digest.quotes.pop(Section.FACTS, {})
         for said in digest.quoted(Section.TASK):
             reader.stated_by_user(said)
@@ -86,7 +89,7 @@ class Reader(Struct):
         self.requested = True
         self.stated_by_user(said)
         for sentence in speech.sentences(said):
-            if DECISION.search(sentence):
+            if DECIDED.search(sentence) and not QUESTION.search(sentence):
                 self.digest.quote(Section.DECISIONS, sentence)
             if QUESTION.search(sentence):
                 self.digest.quote(Section.QUESTIONS, sentence)
@@ -95,10 +98,12 @@ class Reader(Struct):
     def stated_by_user(self, said: str) -> None:
         """Takes rules and facts from what the user said."""
         for sentence in speech.sentences(said):
-            if RULE.search(sentence):
+            if (STRICT.search(sentence) or LENIENT.search(sentence)) and not QUESTION.search(sentence):
                 self.digest.quote(Section.RULES, sentence)
-            elif CONCRETE.search(sentence):
-                self.digest.quote(Section.FACTS, sentence)
+                continue
+            for clause in speech.clauses(sentence):
+                if VALUE.search(clause):
+                    self.digest.quote(Section.FACTS, clause)
 
     def _assistant(self, message: Message) -> None:
         said = bounded(speech.plain(message.text).strip())
@@ -110,21 +115,21 @@ class Reader(Struct):
             for sentence in speech.sentences(said):
                 self._stated(sentence)
             for command in _BLOCK.findall(said)[-1:]:
-                self._text_action(command.strip())
+                self.command = command.strip()
         for call in message.calls:
             self._call(call.id, action(call))
 
     def _stated(self, sentence: str) -> None:
         if QUESTION.search(sentence) or OPEN.search(sentence):
             self.digest.quote(Section.QUESTIONS, sentence)
-        elif DECISION.search(sentence):
+        elif (DECIDED.search(sentence) or REASON.search(sentence)) and not sentence.endswith((":", "：")):
             self.digest.quote(Section.DECISIONS, sentence)
         elif SETTING.search(sentence):
             self.digest.quote(Section.FACTS, sentence)
         self._in_focus(sentence)
 
     def _in_focus(self, sentence: str) -> None:
-        if self.focus and self.focus & words(sentence):
+        if self.focus and len(self.focus & words(sentence)) * FOCUS_SHARE >= len(self.focus):
             self.digest.quote(Section.FOCUS, sentence)
 
     def _call(self, call_id: str, did: Action) -> None:
@@ -136,14 +141,8 @@ class Reader(Struct):
         did = self.waiting.pop(result.call_id, None) or Action(result.name or "tool")
         self._ended(did, outcome_of(result, did))
 
-    def _text_action(self, command: str) -> None:
-        self.command = command
-
     def _observed(self, text: str) -> None:
-        changed, read = shell.paths(self.command)
-        core = shell.core(self.command)
-        notable = bool(core) and not shell.looks_only(self.command)
-        did = Action(named(self.command) or "command", core, tuple(changed), tuple(read), notable=notable)
+        did = command_action(self.command) if self.command else Action("command", "command")
         self.command = ""
         self._ended(did, outcome(speech.plain(text), is_error=False, ran=True))
 
@@ -161,12 +160,14 @@ class Reader(Struct):
         else:
             for earlier in [e for e in digest.failing if shell.covers(name, e)]:
                 digest.solved(earlier)
+            for title in did.commits:
+                digest.quote(Section.COMMITS, speech.plain(title))
         if did.notable:
             digest.ran(name, run)
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, for matching a focus: of three letters up, pairs of characters in CJK."""
+    """The words of a text, for matching a focus: of four letters up, pairs of characters in CJK."""
     found = set(_WORD.findall(text.lower()))
     for run in re.findall(r"[\u3040-\u9fff\uac00-\ud7af]{3,}", text):
         found.update(run[i : i + 2] for i in range(len(run) - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?(?:^\t*\2\s*$|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"")
@@ -56,7 +57,7 @@ def paths(command: str) -> tuple[list[str], list[str]]:
         if name in WRITERS or (name in ("sed", "perl") and in_place):
             changed += files[-1:] if name in ("cp", "install", "ln") else files
         elif name in READERS or name in ("sed", "awk"):
-            read += files
+            read += filter(is_file, files)
     return changed, read
 
 
@@ -74,6 +75,12 @@ def _unquoted(text: str) -> str:
 
 def _is_path(word: str) -> bool:
     return len(word) < 300 and not word.startswith(("-", "/dev/")) and _PATH.match(word) is not None
+
+
+def is_file(path: str) -> bool:
+    """Whether a path looks like a file's, not a folder's: its name has an ending, or is one of a few."""
+    name = path.rsplit("/", 1)[-1]
+    return "." in name[1:] or name in ("Makefile", "Dockerfile", "LICENSE", ".gitignore", ".env")
 
 
 def core(command: str) -> str:
@@ -100,17 +107,12 @@ def looks_only(command: str) -> bool:
     return True
 
 
-def covers(later: str, earlier: str) -> bool:
-    """Whether a success of `later` shows that what `earlier` complained about is gone.
-
-    True for the same command, and for a run of the same program with no other targets than the
-    earlier one had: `pytest -q` covers `pytest tests/test_a.py -x`, not the other way round.
-    """
-    program, targets = _check(later)
-    before, had = _check(earlier)
-    return later == earlier or (program == before and program != "" and targets <= had)
+def commits(command: str) -> tuple[str, ...]:
+    """The titles of the git commits a command makes."""
+    return tuple(a or b for a, b in _COMMIT.findall(command[:MAX_COMMAND]))
 
 
+_COMMIT = re.compile(r"\bgit commit\b[^\n;&|]*?-[a-z]*m\s*(?:\"([^\"\n]+)|'([^'\n]+))")
 _RUNNER = re.compile(r"^(?:python[\d.]*\s+-m|uv\s+run|poetry\s+run|npx|pnpm\s+exec|bundle\s+exec)\s+")
 SUBCOMMANDS = frozenset(
     {"npm", "pnpm", "yarn", "bun", "cargo", "go", "make", "just", "dotnet", "mvn", "gradle", "ruff", "docker"}
@@ -131,12 +133,40 @@ CHECKS = SUBCOMMANDS | {
 """Programs whose runs check the whole project unless told a target."""
 
 
-def _check(command: str) -> tuple[str, frozenset[str]]:
-    words = _RUNNER.sub("", core(command)).split()
-    words = [w for w in words if not w.startswith("-") and w not in ("2>&1", "run")]
-    if not words or words[0].rsplit("/", 1)[-1] not in CHECKS:
+def checks(command: str) -> list[str]:
+    """The parts of a command that run a check."""
+    return [core(part) for part in _parts(command) if _check(part)[0]]
+
+
+def covers(later: str, earlier: str) -> bool:
+    """Whether a success of `later` shows that what `earlier` complained about is gone.
+
+    True for the same command, and for one that runs every check of the earlier one with no other
+    targets than it had: `pytest -q` covers `pytest tests/test_a.py -x`, not the other way round.
+    """
+    return later == earlier or _covers(_checked(later), _checked(earlier))
+
+
+Checked = tuple[tuple[str, frozenset[str]], ...]
+
+
+@lru_cache(maxsize=4_096)
+def _checked(command: str) -> Checked:
+    return tuple(check for part in _parts(command) if (check := _check(part))[0])
+
+
+def _covers(later: Checked, earlier: Checked) -> bool:
+    return bool(earlier) and all(
+        any(program == before and targets <= had for program, targets in later) for before, had in earlier
+    )
+
+
+def _check(part: str) -> tuple[str, frozenset[str]]:
+    """The check a simple command runs, and its targets."""
+    words = [w for w in _RUNNER.sub("", core(part)).split() if not w.startswith("-") and w not in ("2>&1", "run")]
+    name = words[0].rsplit("/", 1)[-1] if words else ""
+    if name not in CHECKS:
         return "", frozenset()
-    name = words[0].rsplit("/", 1)[-1]
     if name in SUBCOMMANDS and words[1:]:
         return f"{name} {words[1]}", frozenset(words[2:])
     return name, frozenset(words[1:])

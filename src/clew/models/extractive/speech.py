@@ -24,6 +24,16 @@ ENDS = 12_000
 """Characters at either end of a message that are read for sentences."""
 
 
+_CLAUSE = re.compile(r"[,;:](?=\s)|\s[-–—]\s|[()]|[，、；：（）]")
+
+
+def clauses(sentence: str) -> Iterator[str]:
+    """The parts of a sentence between commas, colons, dashes and brackets."""
+    for part in _CLAUSE.split(sentence):
+        if part.strip():
+            yield part.strip()
+
+
 def plain(text: str) -> str:
     """The text without terminal escapes, control characters and lone surrogates."""
     if text.isprintable():

@@ -9,7 +9,7 @@ from clew.models.extractive.digest import Digest
 from clew.models.extractive.fit import fitted
 from clew.models.extractive.form import parse
 from clew.models.extractive.reader import Reader
-from clew.tokens.protocol import TokenCounter
+from clew.tokens import TokenCounter
 
 
 def extract(
