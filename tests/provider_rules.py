@@ -296,6 +296,8 @@ def _anthropic_results(blocks: list[Any], results: list[Any], open_calls: list[s
         content = r.get("content", "")
         if isinstance(content, list):
             yield from _anthropic_texts(content, at)
+            if r.get("is_error") and any(b.get("type") != "text" for b in content):
+                yield f"{at}: an error result may hold text only"
             for kind in {str(b.get("type")) for b in content} - _ANTHROPIC_IN_RESULT:
                 yield f"{at}: a block of type {kind!r} is not allowed in a tool result"
         elif not isinstance(content, str):
@@ -303,16 +305,14 @@ def _anthropic_results(blocks: list[Any], results: list[Any], open_calls: list[s
 
 
 def _anthropic_thinking(blocks: list[Any], at: str) -> Iterator[str]:
-    other = False
-    for b in blocks:
-        kind = str(b.get("type"))
-        if kind in ("thinking", "redacted_thinking"):
-            if other:
-                yield f"{at}: thinking after other blocks"
-            if not b.get("signature" if kind == "thinking" else "data"):
-                yield f"{at}: unsigned thinking"
-        else:
-            other = not kind.endswith("_tool_result")  # thinking may go on after a server tool
+    found = [b for b in blocks if b.get("type") in ("thinking", "redacted_thinking")]
+    if found and blocks[0] not in found:
+        yield f"{at}: a message with thinking must begin with it"
+    if found and blocks[-1] is found[-1]:
+        yield f"{at}: thinking at the end of a message"
+    for b in found:
+        if not b.get("signature" if b["type"] == "thinking" else "data"):
+            yield f"{at}: unsigned thinking"
 
 
 def _anthropic_call(block: dict[str, Any], seen: set[str], at: str) -> Iterator[str]:

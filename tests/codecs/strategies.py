@@ -227,11 +227,12 @@ _ANTHROPIC_USER_BLOCK = st.builds(
 
 def _anthropic_result(draw: st.DrawFn, call_id: str) -> Json:
     content: Any = draw(texts | st.just(""))
+    is_error = draw(st.sampled_from(({}, {"is_error": True}, {"is_error": False})))
     if draw(st.booleans()):
-        content = some(draw, _ANTHROPIC_USER_BLOCK)
+        content = some(draw, _TEXT_PART if is_error.get("is_error") else _ANTHROPIC_USER_BLOCK)
     out = {"type": "tool_result", "tool_use_id": call_id}
     out |= draw(st.sampled_from(({"content": content}, {"content": content}, {}, {"content": []})))
-    return out | draw(st.sampled_from(({}, {"is_error": True}, {"is_error": False}))) | draw(cache)
+    return out | is_error | draw(cache)
 
 
 SERVER_TOOL = [

@@ -253,3 +253,24 @@ def test_blank_text_and_trailing_white_space_do_not_reach_anthropic() -> None:
         [{"type": "tool_result", "tool_use_id": "a", "content": "1"}],
         "done.",
     ]
+
+
+def test_thinking_that_nothing_follows_does_not_reach_anthropic() -> None:
+    """A reply that was broken off while the model thought."""
+    cut = assistant(Thinking("hm", "sig"))
+    assert anthropic.encode([user("x"), cut, user("y")])["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]}
+    ]
+    late = assistant("a", Thinking("hm", "sig"), "b")
+    assert [b["text"] for b in anthropic.encode([user("x"), late])["messages"][1]["content"]] == ["a", "b"]
+
+
+def test_an_error_result_reaches_anthropic_as_text_only() -> None:
+    shot = ToolResult("a", (Text("failed"), Image(data=PIXEL)), is_error=True)
+    result = anthropic.encode([user("x"), CALLS, Message("tool", (shot,))])["messages"][2]["content"][0]
+    assert [b["text"] for b in result["content"]] == ["failed", "[image]"]
+
+
+def test_a_refusal_stays_in_the_view() -> None:
+    payload = [{"role": "user", "content": "x"}, {"role": "assistant", "content": None, "refusal": "No."}]
+    assert openai.encode(view(openai.decode(payload))) == payload

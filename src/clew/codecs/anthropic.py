@@ -223,8 +223,19 @@ def _encode_message(message: Message, ids: CallIds) -> list[Json]:
         ids.reply()
     role = message.role
     blocks = _shown([_encode_part(p, "user" if role == "tool" else role, ids) for p in message.parts])
+    if role == "assistant":
+        return _thinking_in_place(blocks)
     if not blocks and role == "user" and left_out(message.parts):
         return [{"type": "text", "text": UNSHOWN}]
+    return blocks
+
+
+def _thinking_in_place(blocks: list[Json]) -> list[Json]:
+    """The API wants thinking, if there is any, at the beginning, and never at the end."""
+    while blocks and blocks[-1]["type"] in _THINKING:
+        blocks.pop()
+    if blocks and blocks[0]["type"] not in _THINKING:
+        return [b for b in blocks if b["type"] not in _THINKING]
     return blocks
 
 
@@ -343,7 +354,9 @@ def _encode_result(result: ToolResult, ids: CallIds) -> Json:
         if how != "list" and len(result.content) == 1 and isinstance(only := result.content[0], Text) and not only.meta:
             out["content"] = only.text
         else:
-            out["content"] = _shown([_encode_part(p, "user", ids) for p in result.content])
+            # An error may hold text only.
+            written = [_encode_part(p, "error" if result.is_error else "user", ids) for p in result.content]
+            out["content"] = _shown(b for b in written if b and (b["type"] == "text" or not result.is_error))
     if result.is_error:
         out["is_error"] = True
     return out | fields

@@ -60,6 +60,9 @@ _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "content_filter": "refusal",
 }
+_ANSWERS = ("refusal", "audio")
+"""Fields of an assistant message that stand in place of content; kept as opaque parts `{field: value}`."""
+
 _IMAGES_FOLLOW = "[image of tool result {}]"
 
 
@@ -161,11 +164,12 @@ def _part(value: Any, role: Role, at: Spot) -> Text | Image | Opaque:
 
 
 def _assistant(parts: tuple[Part, ...], fields: Json, at: Spot, ids: Unnumbered) -> tuple[Part, ...]:
-    """The parts with reasoning and calls, which are taken out of the fields."""
+    """The parts with reasoning, refusal, audio and calls, which are taken out of the fields."""
     reasoning = fields.get("reasoning_content")
     if isinstance(reasoning, str) and reasoning:
         del fields["reasoning_content"]
         parts = (Thinking(reasoning, meta={CODEC: {"type": "reasoning_content"}}), *parts)
+    parts = (*parts, *(Opaque(CODEC, {key: fields.pop(key)}) for key in _ANSWERS if fields.get(key)))
     here = at / "tool_calls"
     if fields.get("tool_calls") is not None and (calls := a_list(fields["tool_calls"], here)):
         del fields["tool_calls"]
@@ -243,11 +247,13 @@ def _encode_message(message: Message, ids: CallIds) -> Json | None:
     out.update(fields)
     parts = [p for p in (_encode_part(p, message.role) for p in message.parts) if p is not None]
     if message.role == "assistant":
+        out.update(answer for p in parts if "type" not in p for answer in p.items())
+        parts = [p for p in parts if "type" in p]
         _encode_assistant(message, out, ids)
     if parts or how == "list":
         out["content"] = _string_or_list(parts, how)
     elif message.role == "assistant":
-        if out.keys() <= {"role", "content"}:
+        if not any(out.get(key) for key in (*_ANSWERS, "tool_calls", "function_call")):
             return None
         if how == "absent":
             del out["content"]
