@@ -16,7 +16,8 @@ from typing import Any
 
 from clew.messages import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, user
 from clew.policies.harness.pi_entries import PiEntry, Version
-from clew.policies.harness.pi_summary import BRANCH_LEAD, COMPACTION_LEAD, compact_json
+from clew.policies.harness.pi_summary import BRANCH_LEAD, COMPACTION_LEAD
+from clew.tokens.javascript import stringify, units
 
 Json = Mapping[str, Any]
 
@@ -213,7 +214,7 @@ def estimate(message: Json, version: Version) -> int:
         case "system" if version != "0.73.1":
             chars = _chars(message.get("content"), images=True)
             chars += sum(_units(section) for section in (message.get("sections") or {}).values())
-            chars += _units(compact_json(message["toolsAdded"])) if message.get("toolsAdded") else 0
+            chars += _units(stringify(message["toolsAdded"])) if message.get("toolsAdded") else 0
         case _:
             chars = 0
     return ceil(chars / 4)
@@ -236,13 +237,13 @@ def _block_chars(block: Json) -> int:
         case "thinking":
             return _units(block.get("thinking"))
         case "toolCall":
-            return _units(block.get("name")) + _units(compact_json(block.get("arguments")))
+            return _units(block.get("name")) + _units(stringify(block.get("arguments")))
     return 0
 
 
 def _units(text: Any) -> int:
-    """UTF-16 units of a text (JavaScript's length); 0 when it is none."""
-    return len(text) + sum(c > "\uffff" for c in text) if isinstance(text, str) else 0
+    """UTF-16 units of a text; 0 when it is none."""
+    return units(text) if isinstance(text, str) else 0
 
 
 def reported(message: Json) -> int | None:

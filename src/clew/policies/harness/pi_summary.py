@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files as resources
-from typing import Any
 
 from msgspec import Struct
 
@@ -17,6 +15,7 @@ from clew.models.steps import Steps
 from clew.policies.fences import fenced
 from clew.policies.harness.pi_cut import Files, Preparation, arguments
 from clew.policies.harness.pi_entries import PiEntry, Version
+from clew.tokens.javascript import stringify
 
 RESULT_CHARS = 2_000
 """Of a tool result the summariser sees so many characters (UTF-16 units)."""
@@ -191,22 +190,7 @@ def _assistant(message: Message, version: Version) -> list[str]:
 
 def _listed(text: str) -> str:
     given = arguments(text)
-    return text if given is None else ", ".join(f"{key}={compact_json(value)}" for key, value in given.items())
-
-
-def compact_json(value: Any) -> str:
-    """JSON as JavaScript's `JSON.stringify` writes it: no spaces, nothing escaped needlessly, 2.0 as 2."""
-    return json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"))
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(value)
-    if isinstance(value, Mapping):
-        return {key: _whole(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_whole(v) for v in value]
-    return value
+    return text if given is None else ", ".join(f"{key}={stringify(value)}" for key, value in given.items())
 
 
 def _head(text: str) -> str:
