@@ -36,8 +36,8 @@ def commands(body: str) -> list[tuple[list[str], int]]:
     found = []
     for line in body.splitlines():
         if line.startswith("$ "):
-            command, _, note = line[2:].partition("  # exit ")
-            found.append((shlex.split(command), int(note) if note else 0))
+            command, _, code = line[2:].partition("  # exit ")
+            found.append((shlex.split(command, comments=True), int(code) if code else 0))
     return found
 
 
