@@ -173,7 +173,7 @@ class Log:
         self.claim()
         with self._write() as owner:
             self.store.move(self.row.namespace, self.row.id, owner, leaf)
-        self.leaf = leaf
+            self.leaf = leaf
 
     def _commit(self, rows: Sequence[EntryRow]) -> None:
         with self._write() as owner:
