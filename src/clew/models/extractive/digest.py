@@ -53,10 +53,13 @@ class Digest(Struct):
     """The digest of a conversation, filled in while it is read from the first message to the last.
 
     Every table is ordered by when a thing was last seen, newest last, and holds it once. `messages`
-    is how many messages it stands for.
+    is how many messages it stands for, `language` that of the summary it was parsed from ("" if it
+    was not), `asked` says that requests were read since.
     """
 
     messages: int = 0
+    language: str = ""
+    asked: bool = False
     quotes: dict[Section, dict[str, None]] = field(default_factory=dict)
     changed: dict[str, int] = field(default_factory=dict)
     read: dict[str, int] = field(default_factory=dict)
@@ -117,6 +120,7 @@ class Digest(Struct):
             renew(self.fixed, command, run)
             self.failing.pop(command, None)
         self.messages += later.messages
+        self.asked = self.asked or later.asked
         return self
 
 

@@ -47,12 +47,15 @@ BOTH_ENDS = frozenset({Section.TASK, Section.REQUESTS, Section.STATE, Section.EA
 def fitted(digest: Digest, max_tokens: int, counter: TokenCounter) -> str:
     """The summary of a digest within `max_tokens`."""
     asked = [t for s in (Section.TASK, Section.REQUESTS, Section.RULES) for t in digest.quoted(s)]
-    tongue = language(asked or digest.quoted(Section.STATE))
+    if digest.language in HEADINGS and not digest.asked:
+        tongue = digest.language
+    else:
+        tongue = language(asked or digest.quoted(Section.STATE))
     names = HEADINGS[tongue]
     first = first_line(tongue, Phrase.LONG if max_tokens >= LONG_FROM else Phrase.SHORT, digest.messages)
     every = {section: found[-CANDIDATES:] for section, found in points(digest).items() if found}
     if not every:
-        return cut_to(f"{first} {PHRASES[tongue][Phrase.NOTHING]}", max_tokens, counter)
+        return cut_to(f"{first}\n\n{PHRASES[tongue][Phrase.NOTHING]}", max_tokens, counter)
     if Section.REQUESTS in every:
         every[Section.REQUESTS] = [*map(_brief, every[Section.REQUESTS][:-1]), every[Section.REQUESTS][-1]]
     space = max_tokens - counter.text(first + "\n")

@@ -44,12 +44,22 @@ QUOTES = (
 """Sections whose points are quoted texts."""
 
 _SECTION_OF = {name: section for names in HEADINGS.values() for section, name in names.items()}
-_FIRST = re.compile(
+_FIRST_LINE = (
     "^\\[(?:"
-    + "|".join(re.escape(PHRASES[one][Phrase.SHORT][1:-1]).replace(r"\{n\}", r"(\d+)") for one in PHRASES)
-    + ").*\\]$",
-    re.MULTILINE,
+    + "|".join(f"(?P<{one}>{re.escape(PHRASES[one][Phrase.SHORT][1:-1])})".replace(r"\{n\}", r"\d+") for one in PHRASES)
+    + ")[^\\n]*\\]$"
 )
+_BODY = (
+    "(?=\n\n(?:## (?:"
+    + "|".join(map(re.escape, _SECTION_OF))
+    + ")\n- |"
+    + "|".join(re.escape(PHRASES[one][Phrase.NOTHING]) for one in PHRASES)
+    + "))"
+)
+_FIRST = re.compile(_FIRST_LINE + _BODY, re.MULTILINE)
+"""The first line of a summary, followed by what has to follow it."""
+_ALONE = re.compile(_FIRST_LINE)
+"""A first line without a body, as in the smallest summaries."""
 _PLAIN_PATH = re.compile(r"^((?:[\w.~@+%=()\[\]-]*/)*)([\w.~@+%=()\[\]-]+)$")
 _GROUP = re.compile(r"^(?:(\S*/): )?(\S+(?: ×\d+)?(?:, \S+(?: ×\d+)?)*)$")
 GROUP = 6
@@ -138,7 +148,11 @@ def first_line(language: Language, phrase: Phrase, messages: int) -> str:
 
 def is_summary(text: str) -> bool:
     """True when the text holds a summary of this form (a policy may have put words around it)."""
-    return _FIRST.search(text) is not None
+    return _first(text) is not None
+
+
+def _first(text: str) -> re.Match[str] | None:
+    return _FIRST.search(text) or _ALONE.fullmatch(text.strip())
 
 
 def parse(text: str) -> Digest:
@@ -147,11 +161,12 @@ def parse(text: str) -> Digest:
     A text of another form becomes the one point of "Earlier summary".
     """
     digest = Digest()
-    first = _FIRST.search(text)
+    first = _first(text)
     if first is None:
         digest.quote(Section.EARLIER, text.strip())
         return digest
-    digest.messages = int(next(n for n in first.groups() if n))
+    digest.language = first.lastgroup or ""
+    digest.messages = int("".join(filter(str.isdecimal, first[digest.language])))
     section: Section | None = None
     point: list[str] = []
     for line in [*text[first.end() :].split("\n"), "## "]:

@@ -86,7 +86,7 @@ class Reader(Struct):
         marked = " ".join([said, *["[image]"] * images]).strip()
         self.digest.quote(Section.TASK if first else Section.REQUESTS, marked)
         self.digest.only(Section.QUESTIONS)
-        self.requested = True
+        self.requested = self.digest.asked = True
         self.stated_by_user(said)
         for sentence in speech.sentences(said):
             if DECIDED.search(sentence) and not QUESTION.search(sentence):
