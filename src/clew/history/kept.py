@@ -25,7 +25,7 @@ from clew.policies.guard import Guarded
 from clew.policies.harness.qitos import META, available
 from clew.sessions.entries import Account, Compaction, Draft, Failed, Note, Said
 from clew.sessions.policy import Due, Policy, account
-from clew.sessions.session import Session
+from clew.sessions.session import COMPACTIONS, Session
 from clew.sessions.view import Item, Run, View
 
 COMING = 2**62
@@ -101,7 +101,7 @@ class Kept:
             events.append(occasion.event("warning", warning_threshold=line))
         policies = self.plan.policies(query)
         for policy in policies:
-            events += self._compact(policy, occasion)
+            events += self._fit(policy, occasion)
         if occasion.budget and self._weight() > occasion.budget and not policies:
             events.append(occasion.event("compact_skipped", reason="auto_compact_disabled"))
         elif all(e["context"]["stage"] == "warning" for e in events):
@@ -161,6 +161,16 @@ class Kept:
         count = len(view.items) - view.head()
         ratio = self.plan.warning_ratio(query)
         return Occasion(self.plan.name, count, self._weight(), pending, limit if limit > 0 else None, ratio)
+
+    def _fit(self, policy: Policy, occasion: Occasion) -> list[Event]:
+        """Compacts as often as a session would: again, while the policy is still due and it helped."""
+        events: list[Event] = []
+        for _ in range(COMPACTIONS):
+            before = self.session.view.tokens
+            events += self._compact(policy, occasion)
+            if self.session.view.tokens >= before:
+                break
+        return events
 
     def _compact(self, policy: Policy, occasion: Occasion) -> list[Event]:
         past = self.session.view
