@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from clew import Session, policies
-from clew.errors import ContextOverflow
 from clew.lab.replay import Result, run_replay
 from clew.messages import Message, user
 from clew.models import Extractive, Scripted
@@ -102,12 +101,17 @@ def test_a_model_that_fails_is_reported_and_the_replay_goes_on() -> None:
     assert len(result.moments) == sum(m.role == "assistant" for m in coding_session())
 
 
-def test_overflow_ends_the_replay_with_the_figures() -> None:
-    messages = [*coding_session(1), user("word " * 20_000), *coding_session(1)[2:]]
+def test_calls_that_cannot_be_made_are_listed_and_the_replay_goes_on() -> None:
+    messages = [*coding_session(1), user("word " * 20_000), *coding_session(1)[2:], *coding_session(1)[1:]]
     result = replayed(messages)
-    assert "need" in result.overflow
-    assert "tokens" in result.overflow
-    assert result.messages == messages.index(messages[-1]) + 1 or result.messages < len(messages)
+    huge = len(coding_session(1))
+    after = next(n for n, m in enumerate(messages) if n > huge and m.role == "user")
+    expected = [n for n in range(huge, after) if messages[n].role == "assistant"]
+    assert [i.message for i in result.impossible] == expected
+    assert all(i.needed > i.available for i in result.impossible)
+    assert result.messages == len(messages)
+    assert max(m.message for m in result.moments) == len(messages) - 1
+    assert all(m.sent <= 6_000 for m in result.moments)
 
 
 def test_the_window_must_fit_the_policy() -> None:
@@ -115,4 +119,3 @@ def test_the_window_must_fit_the_policy() -> None:
 
     with pytest.raises(BadBudget, match="window of 100"):
         replayed(coding_session(1), window=100)
-    assert issubclass(ContextOverflow, Exception)

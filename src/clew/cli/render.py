@@ -37,8 +37,12 @@ def result(out: Console, r: Result) -> None:
         out.print(_compactions(r))
     for f in r.failures:
         out.print(f"refused before message {f.message}: {escape(f.reason)} {escape(f.detail)}", style="yellow")
-    if r.overflow:
-        out.print(f"stopped {escape(r.overflow)}", style="red")
+    if r.impossible:
+        first = r.impossible[0]
+        out.print(
+            f"{len(r.impossible)} model calls could not be made, the first at message {first.message}: {first.why}",
+            style="red",
+        )
     out.print("\n[bold]Totals[/]")
     out.print(_totals(r))
     out.print(f"\n[bold]Where the {r.messages:,} recorded messages are at the end[/]")

@@ -73,6 +73,15 @@ class Refused(Struct, frozen=True):
     detail: str
 
 
+class Impossible(Struct, frozen=True):
+    """A model call that could not have been made: what can never be left out exceeds the window (tokens)."""
+
+    message: int
+    needed: int
+    available: int
+    why: str
+
+
 class Shown(Struct, frozen=True):
     """A message as it stood in some view."""
 
@@ -109,7 +118,7 @@ class Result(Struct, frozen=True):
     items: tuple[Shown, ...]
     final: int
     dollars: float
-    overflow: str = ""
+    impossible: tuple[Impossible, ...] = ()
 
     @property
     def sent(self) -> int:
@@ -187,8 +196,8 @@ def run_replay(
 
     `window` is in tokens of `counter`, `excerpt` limits the text kept of each shown message, in
     characters. Usage in the recording is used for reply sizes only: it speaks of other requests
-    than the policy makes. Raises `BadBudget` when policy and window do not go together. A
-    `ContextOverflow` ends the replay; the result says so.
+    than the policy makes. Calls whose newest user message alone exceeds the window are listed as
+    impossible. Raises `BadBudget` when policy and window do not go together.
     """
     session = Session.open(store, policy=policy, model=model, window=window, counter=counter, title=source)
     budget = policy.budget(window)
@@ -196,7 +205,7 @@ def run_replay(
     moments: list[Moment] = []
     events: list[Compacted | Refused] = []
     spent: list[Usage] = []
-    overflow = ""
+    impossible: list[Impossible] = []
     count = 0
     for index, message in enumerate(messages):
         count = index + 1
@@ -205,14 +214,13 @@ def run_replay(
             try:
                 session.messages()
             except ContextOverflow as error:
-                overflow = f"at message {index}: {error}"
-                break
-            view = session.view
+                impossible.append(Impossible(index, error.figures["needed"], error.figures["available"], str(error)))
             new = session.branch_after(known)
             spent += [e.body.usage for e in new if isinstance(e.body, Compaction)]
             events += [noted for e in new if (noted := _event(e, index, len(moments)))]
-            output = message.usage.output if message.usage else counter.message(message)
-            moments.append(watch.moment(index, view, output))
+            if not impossible or impossible[-1].message != index:
+                output = message.usage.output if message.usage else counter.message(message)
+                moments.append(watch.moment(index, session.view, output))
         session.append(replace(message, usage=None) if message.usage else message)
     return (
         Result(
@@ -232,7 +240,7 @@ def run_replay(
             items=tuple(watch.shown),
             final=session.view.tokens,
             dollars=bill(moments, spent, price),
-            overflow=overflow,
+            impossible=tuple(impossible),
         ),
         session,
     )
