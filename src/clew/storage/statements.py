@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, and_, bindparam, insert, literal, select, type_coerce, update
+from sqlalchemy import Column, ColumnElement, and_, bindparam, insert, literal, select, text, type_coerce, update
 from sqlalchemy.types import NullType
 
 from clew.storage.rows import SessionRow
@@ -33,7 +33,10 @@ _HEAD = [_raw(entries.c[name]) for name in ("id", "parent", "kind", "at", "key")
 HEADS = select(*_HEAD, literal(b"", NullType())).where(_CHOSEN).order_by(entries.c.id)
 ROWS = select(*_HEAD, _raw(entries.c.body)).where(_CHOSEN).order_by(entries.c.id).limit(BATCH)
 HELD = select(entries.c.key, entries.c.id).where(
-    _OF_SESSION, entries.c.id <= bindparam("last"), entries.c.key.in_(bindparam("keys", expanding=True))
+    _OF_SESSION,
+    entries.c.key.in_(bindparam("keys", expanding=True)),
+    entries.c.key != text("''"),  # as the partial index says it: a bound value would hide it from the planner
+    entries.c.id + 0 <= bindparam("last"),  # kept out of the choice of index, which would be a scan of the session
 )
 ADD = insert(entries)
 ADVANCE = (
