@@ -55,9 +55,10 @@ def version(package: str) -> str:
 
 def _newest() -> str:
     """A Python of 3.12 or newer when there is one (OpenHands wants it), else this one."""
-    for name in (sys.executable, "python3.14", "python3.13", "python3.12"):
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/3.1[2-4]*/bin/python")
+    check = "import sys; sys.exit(sys.version_info < (3, 12))"
+    for name in (sys.executable, "python3.14", "python3.13", "python3.12", *map(str, sorted(pyenv))):
         path = shutil.which(name)
-        check = "import sys; sys.exit(sys.version_info < (3, 12))"
         if path and subprocess.run([path, "-c", check], check=False, capture_output=True).returncode == 0:
             return path
     return sys.executable
