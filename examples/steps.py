@@ -6,7 +6,7 @@ A line that begins with `@@ ` opens a block, the lines up to the next one are it
     @@ picture PATH         a picture the user attaches, from the repository
     @@ think                thinking of the agent; begins a model reply
     @@ say                  text of the agent; begins a reply unless thinking just did
-    @@ next                 begins a reply without text
+    @@ next                 begins a reply without text, unless thinking just did
     @@ bash                 tool calls of the reply: bash, read PATH [OFFSET LIMIT], write PATH,
     @@ ...                  edit PATH, grep PATTERN [in PATH], glob PATTERN, todo
     @@ hidden               a command that is run but not recorded (what the user does meanwhile)
@@ -95,9 +95,7 @@ def take(steps: list[Step], head: str, text: str) -> None:
         asked.pictures.append(rest)
     elif word == "think":
         steps.append(Answered(thinking=text))
-    elif word == "next":
-        steps.append(Answered())
-    elif word == "say":
+    elif word in ("next", "say"):
         last = steps[-1]
         if isinstance(last, Answered) and last.thinking and not last.text and not last.calls:
             last.text = text

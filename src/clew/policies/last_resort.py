@@ -209,11 +209,13 @@ def _drop(view: View, plan: Plan) -> list[Edit]:
     extracts = [i for i in where if i < newest and view.items[i].kind == "summary"]
     last = [i for i in where if i >= newest]
     gone: list[int] = []
+    edits: list[Edit] = []
     for group in (older, last, extracts):
-        if view.count - sum(view.items[i].count for i in gone) <= plan.hard:
+        if view.edited(edits).count <= plan.hard:  # measured: dropping may put a stand-in into the view
             break
         gone += group
-    return [Drop(pack(e for i in gone for e in view.items[i].ids))] if gone else []
+        edits = [Drop(pack(e for i in gone for e in view.items[i].ids))] if gone else []
+    return edits
 
 
 Step = Callable[[View, Plan], list[Edit]]

@@ -21,7 +21,7 @@ class Due(Struct, frozen=True, omit_defaults=True):
     """Why a view is to be compacted now: it holds `tokens`, the policy wants at most `limit`.
 
     `focus` is what the user asked the summary to keep in view; `failures` counts attempts that
-    failed since the last compaction that worked.
+    failed since the last compaction that worked, or since the user last spoke.
     """
 
     reason: Reason

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from clew.sessions.entries import Compaction, Entry, Failed
+from clew.sessions.entries import Compaction, Entry, Failed, Said
 from clew.sessions.view import Projection
 
 
 class Reading(Struct, frozen=True):
     """The projection of a branch up to entry `at`.
 
-    `boundary` is the newest compaction on the branch (0: none), `failures` counts the attempts that
-    failed since.
+    `boundary` is the newest compaction on the branch (0: none). `failures` counts the attempts that
+    failed since, or since the user last spoke: what failed in one turn may be tried again in the next.
     """
 
     projection: Projection
@@ -27,4 +27,6 @@ class Reading(Struct, frozen=True):
             boundary, failures = entry.id, 0
         elif isinstance(entry.body, Failed):
             failures += 1
+        elif isinstance(entry.body, Said) and entry.body.message.role == "user":
+            failures = 0
         return Reading(self.projection.step(entry), entry.id, boundary, failures)
