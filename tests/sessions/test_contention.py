@@ -196,7 +196,7 @@ def test_listing_does_not_wait_for_writers(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     with opened(path) as session:
         session.append(user("a"))
-        with session._log.store._writing():
+        with session._log.store.writing():
             assert [row.id for row in Session.list(path)] == [session.id]
             with opened(path, session.id, mode="read") as reader:
                 assert texts(reader) == ["a"]

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import create_engine
 
 from clew.errors import StoreError
-from clew.storage import SessionRow, open_store
-from clew.storage.migrate import upgrade
+from clew.storage import Changes, SessionRow, open_store
+from clew.storage.migrate import downgrade, upgrade
 from clew.storage.schema import REVISIONS
 
 
@@ -39,7 +39,7 @@ def test_file_and_companions_are_private_and_folders_are_made(tmp_path: Path) ->
 
 def test_settings_are_durable_ones(tmp_path: Path) -> None:
     store = open_store(tmp_path / "agent.db")
-    with store._reading() as db:
+    with store.reading() as db:
         found = {p: db.exec_driver_sql(f"PRAGMA {p}").scalar() for p in ("journal_mode", "synchronous", "foreign_keys")}
     store.close()
     assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
@@ -141,6 +141,23 @@ def test_migrations_build_what_a_new_store_gets(tmp_path: Path) -> None:
         upgrade(connection)
     engine.dispose()
     assert schema(tmp_path / "new.db") == schema(tmp_path / "migrated.db")
+
+
+def test_a_store_goes_back_to_an_older_schema_and_forth_again(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    store = open_store(path)
+    store.create(SessionRow("default", "s"))
+    store.close()
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        downgrade(connection, REVISIONS[0])
+        tables = {name for (name,) in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type='table'")}
+        assert tables == {"sessions", "entries", "alembic_version"}
+    engine.dispose()
+    store = open_store(path)
+    assert [row.id for row in store.sessions("default")] == ["s"]
+    assert Changes(store, "default").after(0) == []
+    store.close()
 
 
 def test_an_older_schema_is_migrated_on_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

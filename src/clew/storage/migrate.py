@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy import Connection, insert, inspect, select
 
 from clew.errors import StoreError
 from clew.storage.schema import REVISIONS, metadata, version
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 
 def current(connection: Connection) -> str | None:
@@ -42,9 +47,22 @@ def bring_up(connection: Connection) -> None:
 def upgrade(connection: Connection) -> None:
     """Runs the migrations that are missing."""
     from alembic import command
+
+    command.upgrade(_config(connection), "head")
+
+
+def downgrade(connection: Connection, revision: str) -> None:
+    """Takes a database back to the schema of an older Clew. Tables that it does not know are dropped, so what
+    they hold should have been exported."""
+    from alembic import command
+
+    command.downgrade(_config(connection), revision)
+
+
+def _config(connection: Connection) -> Config:
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", "clew.storage:migrations")
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    return config

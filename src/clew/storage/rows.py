@@ -40,3 +40,15 @@ class EntryRow(NamedTuple):
     at: float
     key: str
     body: bytes
+
+
+class ChangeRow(NamedTuple):
+    """A change of a memory as stored; `body` is its JSON. `position` counts changes as they arrive in a namespace,
+    `at` is when it was made (seconds since 1970). In a damaged file any value may be anything."""
+
+    position: int
+    uid: str
+    at: float
+    kind: str
+    key: str
+    body: bytes

@@ -19,10 +19,11 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     text,
 )
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 """Every schema version there has been, oldest first."""
 
 metadata = MetaData()
@@ -71,6 +72,21 @@ Index(
     sqlite_where=text("key <> ''"),
     postgresql_where=text("key <> ''"),
 )
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("uid", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("namespace", "position", name="changes_pk"),
+    UniqueConstraint("namespace", "uid", name="changes_uid"),
+)
+"""The log of a memory: `position` is the order of arrival here, `at` the time of the change wherever it was made."""
 
 version = Table(
     "alembic_version",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, and_, bindparam, insert, literal, select, text, type_coerce, update
+from sqlalchemy import Column, ColumnElement, and_, bindparam, func, insert, literal, select, text, type_coerce, update
 from sqlalchemy.types import NullType
 
-from clew.storage.rows import SessionRow
-from clew.storage.schema import entries, sessions
+from clew.storage.rows import ChangeRow, SessionRow
+from clew.storage.schema import changes, entries, sessions
 
 BATCH = 200
 """Rows fetched at a time, and keys looked up in one statement."""
+
+CHANGES_READ = 5_000
+"""Changes of a memory fetched at a time: a few hundred bytes each, and all of them are wanted."""
 
 
 def _raw(column: Column[Any]) -> ColumnElement[Any]:
@@ -73,3 +76,14 @@ TAKE = (
     .where(sessions.c.namespace == bindparam("of_namespace"), sessions.c.id == bindparam("of_session"))
     .values(lease_owner=bindparam("owner"), lease_expires=bindparam("expires"))
 )
+
+_OF_MEMORY = changes.c.namespace == bindparam("namespace")
+CHANGES = (
+    select(*[_raw(changes.c[name]) for name in ChangeRow._fields])
+    .where(_OF_MEMORY, changes.c.position > bindparam("after"))
+    .order_by(changes.c.position)
+    .limit(CHANGES_READ)
+)
+NEWEST = select(func.max(changes.c.position)).where(_OF_MEMORY)
+HERE = select(changes.c.uid).where(_OF_MEMORY, changes.c.uid.in_(bindparam("uids", expanding=True)))
+RECORD = insert(changes)

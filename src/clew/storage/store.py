@@ -61,12 +61,12 @@ class Store:
 
     def create(self, row: SessionRow) -> None:
         """Adds a session."""
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute(insert(sessions), {name: getattr(row, name) for name in row.__struct_fields__})
 
     def session(self, namespace: str, id: str) -> SessionRow | None:
         """The session with exactly this id."""
-        with self._reading() as db:
+        with self.reading() as db:
             return _session(db.execute(statements.SESSION, {"namespace": namespace, "id": id}).first())
 
     def find(self, namespace: str, id: str) -> SessionRow:
@@ -90,20 +90,20 @@ class Store:
 
     def sessions(self, namespace: str) -> list[SessionRow]:
         """All sessions of a namespace, the one last written first. Reads no entry."""
-        with self._reading() as db:
+        with self.reading() as db:
             return [_row(found) for found in db.execute(statements.SESSIONS, {"namespace": namespace}).all()]
 
     # -- reading entries
 
     def links(self, namespace: str, session: str, first: int, last: int | None = None) -> list[tuple[Any, Any]]:
         """(id, parent) of a session's own entries from `first` to `last`, ascending, without their bodies."""
-        with self._reading() as db:
+        with self.reading() as db:
             chosen = {"namespace": namespace, "session": session, "first": first, "last": _end(last)}
             return [(row[0], row[1]) for row in db.execute(statements.LINKS, chosen).all()]
 
     def heads(self, namespace: str, session: str, first: int, last: int | None = None) -> list[EntryRow]:
         """A session's own entries from `first` to `last`, ascending, with empty bodies."""
-        with self._reading() as db:
+        with self.reading() as db:
             chosen = {"namespace": namespace, "session": session, "first": first, "last": _end(last)}
             return [EntryRow._make(row) for row in db.execute(statements.HEADS, chosen).all()]
 
@@ -111,7 +111,7 @@ class Store:
         """A session's own entries from `first` to `last`, ascending, read a batch at a time."""
         chosen = {"namespace": namespace, "session": session, "first": first, "last": _end(last)}
         while True:
-            with self._reading() as db:
+            with self.reading() as db:
                 batch = db.execute(statements.ROWS, chosen).all()
             for row in batch:
                 yield EntryRow._make(row)
@@ -124,7 +124,7 @@ class Store:
         found: dict[str, int] = {}
         for at in range(0, len(keys), BATCH):
             chosen = {"namespace": namespace, "session": session, "keys": keys[at : at + BATCH], "last": _end(last)}
-            with self._reading() as db:
+            with self.reading() as db:
                 found.update((row[0], row[1]) for row in db.execute(statements.HELD, chosen).all())
         return found
 
@@ -136,7 +136,7 @@ class Store:
         Raises `SessionBusy` while another owner holds it: until its time is over, or at once when
         it is known to have ended.
         """
-        with self._writing() as db:
+        with self.writing() as db:
             row = _session(db.execute(statements.SESSION, {"namespace": namespace, "id": session}).first())
             if row is None:
                 raise UnknownName(f"session {session} is no longer in {self.where}")
@@ -158,7 +158,7 @@ class Store:
     def release(self, namespace: str, session: str, owner: str) -> None:
         """Gives the lease back if `owner` still has it."""
         mine = {"of_namespace": namespace, "of_session": session, "owner": owner}
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute(statements.RELEASE, mine)
 
     def append(self, namespace: str, session: str, owner: str, rows: Sequence[EntryRow], leaf: int | None) -> None:
@@ -179,7 +179,7 @@ class Store:
             "expires": now + lease.LEASE_SECONDS,
         }
         records = [self._add.values({"namespace": namespace, "session": session, **row._asdict()}) for row in rows]
-        with self._writing() as db:
+        with self.writing() as db:
             if db.exec_driver_sql(self._advance.sql, self._advance.values(values)).rowcount != 1:
                 raise _lost(session)
             db.exec_driver_sql(self._add.sql, records if len(records) > 1 else records[0])
@@ -195,19 +195,21 @@ class Store:
             "now": now,
             "expires": now + lease.LEASE_SECONDS,
         }
-        with self._writing() as db:
+        with self.writing() as db:
             if db.execute(statements.MOVE, values).rowcount != 1:
                 raise _lost(session)
 
     # -- transactions
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Connection]:
+        """The connection, for this thread alone until the block ends."""
         with self._lock, reporting(self.where):
             yield self._open()
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
+        """As `reading`, in a write transaction: on disk when the block has ended, undone if it raises."""
         with self._lock, reporting(self.where):
             db = self._open()
             db.exec_driver_sql(self._begin)
