@@ -1,4 +1,4 @@
-"""QitOS 0.3.0: the histories with `faithful=True`, replayed operation by operation."""
+"""QitOS 0.3.0: the histories (the memories: `qitos_memory`) with `faithful=True`, replayed operation by operation."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from clew.history import (
     WindowHistory,
 )
 from clew.history.logged import LoggedHistory
+from golden import qitos_memory
 from golden.qitos_engine import Engine
 
 Json = dict[str, Any]
@@ -74,12 +75,13 @@ COMPONENTS = {
     "TokenBudgetSummaryHistory": token_budget_history,
     "CompactHistory": compact_history,
     "Engine + History + Memory": engine,
+    **qitos_memory.COMPONENTS,
 }
 
 
 def expected(case: Json) -> Json:
     """The output, and what of the messages each model call was given."""
-    if "ops" not in case["input"]:
+    if "ops" not in case["input"] or case["component"] in qitos_memory.COMPONENTS:
         return dict(case["output"])
     keys = ("roles", "input_message_indices", "input_message_indices_shortened")
     return {**case["output"], "llm_calls": [{k: call[k] for k in keys} for call in case["llm_calls"]]}

@@ -1,4 +1,4 @@
-"""The agent-memory tutorial: its window and its rolling summary.
+"""The agent-memory tutorial: its window and its rolling summary; entities and vectors: `tutorial_memory`.
 
 Each conversation is held twice: with the faithful history, whose output must be the tutorial's, and with the default
 one, which must be what the case requires of a correct product.
@@ -13,6 +13,7 @@ from clew.errors import BadBudget
 from clew.history import HistoryMessage, SummaryHistory, WindowHistory
 from clew.history.logged import LoggedHistory
 from clew.sessions.entries import Said
+from golden import tutorial_memory
 from golden.runner import diff
 
 Json = dict[str, Any]
@@ -55,7 +56,11 @@ def summary_memory(case: Json) -> Json:
     return talk.came_to(per_turn, stats)
 
 
-COMPONENTS = {"ConversationMemory": conversation_memory, "SummaryMemory": summary_memory}
+COMPONENTS = {
+    "ConversationMemory": conversation_memory,
+    "SummaryMemory": summary_memory,
+    **tutorial_memory.COMPONENTS,
+}
 
 
 class Talk:
@@ -176,6 +181,8 @@ def compare(case: Json, got: Json) -> list[str]:
 
     What is required in words is what `Product.faults` checks for every case.
     """
+    if case["component"] in tutorial_memory.COMPONENTS:
+        return tutorial_memory.compare(case, got)
     product: Product | None = got.pop("product")
     found = list(diff({"llm_calls": case["llm_calls"], "output": case["output"]}, got, "case"))
     if product is not None:
