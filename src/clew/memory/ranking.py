@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-CONTEXT_WEIGHT = 0.3
+CONTEXT_WEIGHT = 0.2
 """What a word of the context counts, where one of the record's own text counts 1."""
 
 CONTEXT_RECORDS = 2

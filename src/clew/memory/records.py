@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
@@ -102,7 +103,9 @@ def text_of(content: Any) -> str:
     """A content as text: itself, or its JSON; nothing is ""."""
     if content is None:
         return ""
-    return content if isinstance(content, str) else msgspec.json.encode(plain(content)).decode()
+    if isinstance(content, str):
+        return content
+    return json.dumps(plain(content), ensure_ascii=False, separators=(",", ":"))  # unlike msgspec, any text at all
 
 
 def plain(content: Any) -> Any:
