@@ -17,7 +17,7 @@ from clew.memory.changes import Change, Closed, Opened, Tried, change
 from clew.memory.extraction import Extraction, Fact, extraction, request
 from clew.memory.log import Clock, RecordLog
 from clew.memory.records import MemoryRecord, Source, digest
-from clew.memory.state import State
+from clew.memory.state import State, identity
 from clew.memory.stream import Stream
 from clew.memory.tutorial_raw import WINDOW, EntityRaw
 from clew.models.base import Model
@@ -141,15 +141,15 @@ class EntityMemory(Memory):
 
     @property
     def conflicts(self) -> list[Conflict]:
-        """Where a value followed on another without saying that it replaces it."""
+        """Where a value followed on another without saying that it replaces it; both as they were told."""
         found = []
         state = self.log.state
         for id in state.kinds.get(ENTITY, ()):
-            versions = list(state.lines[id].history())
-            for old, new in pairwise(versions):
-                if isinstance(old, Closed) or isinstance(new, Closed) or new.metadata.get("op") == "replace":
+            for old, new in pairwise(version.body for version in state.lines[id].versions):
+                if isinstance(old, Closed) or isinstance(new, Closed) or new.record.metadata.get("op") == "replace":
                     continue
-                found.append(Conflict(new.key, old, new))
+                if identity(old.record) != identity(new.record):
+                    found.append(Conflict(new.record.key, old.record, new.record))
         return found
 
     def changed(self, text_of: Callable[[str], str | None]) -> list[MemoryRecord]:

@@ -28,11 +28,11 @@ def grounded(value: str, text: str) -> bool:
     its other words, or of its pairs of characters where words are not spaced.
     """
     said = folded(text)
-    if folded(value) in said:
+    if _stands_in(folded(value), said):
         return True
     pieces = _PIECES.findall(value)
     exact = [p for i, p in enumerate(pieces) if not _CJK.search(p) and _is_name(p, i == 0 < len(pieces) - 1)]
-    if not all(_word_in(folded(p), said) for p in exact):
+    if not all(_stands_in(folded(p), said) for p in exact):
         return False
     soft = [unit for p in pieces if p not in exact for unit in _units(folded(p))]
     found = sum(_stem(unit) in said for unit in soft)
@@ -72,7 +72,8 @@ def _stem(unit: str) -> str:
     return unit[: max(4, len(unit) - 2)] if unit.isascii() else unit
 
 
-def _word_in(word: str, said: str) -> bool:
-    if not word.isascii():
-        return word in said
-    return re.search(rf"(?<![0-9a-z]){re.escape(word)}(?![0-9a-z])", said) is not None
+def _stands_in(text: str, said: str) -> bool:
+    """Whether the text stands in what was said, not as a part of a longer word or number of Latin script."""
+    before = r"(?<![0-9a-z])" if text[:1].isascii() and text[:1].isalnum() else ""
+    after = r"(?![0-9a-z])" if text[-1:].isascii() and text[-1:].isalnum() else ""
+    return bool(text) and re.search(before + re.escape(text) + after, said) is not None

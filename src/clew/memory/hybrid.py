@@ -13,9 +13,10 @@ from clew.memory.records import MemoryRecord
 
 
 class HybridMemory(Memory):
-    """What is appended goes to every one of `memories`; what they show is shown in their order, each record once.
+    """What is appended goes to every one of `memories`; what they show is shown in their order.
 
-    Give them the same `log`, and what is said is stored once. `extract` asks for the facts of those that have any.
+    A record that several show is shown once, where it comes last: so a window at the end is whole. Give them the
+    same `log`, and what is said is stored once. `extract` asks for the facts of those that have any.
     """
 
     def __init__(self, *memories: Memory) -> None:
@@ -28,7 +29,7 @@ class HybridMemory(Memory):
 
     def retrieve(self, query: Query | None = None, state: Any = None, observation: Any = None) -> list[MemoryRecord]:
         found = [r for memory in self.memories for r in memory.retrieve(query, state, observation)]
-        return list({r.id or id(r): r for r in found}.values())
+        return list({r.id or id(r): r for r in reversed(found)}.values())[::-1]
 
     def summarize(self, max_items: int = 5) -> str:
         texts = [memory.summarize(max_items) for memory in self.memories]
