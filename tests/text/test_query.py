@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clew.text import NOTHING, parse, pattern, terms, words
 from clew.text.parse import LONGEST
-from clew.text.patterns import Exact, Some, leaves, matches
+from clew.text.patterns import Exact, Leaf, Some, count, leaves, matches
 from clew.text.query import All, Any, Either, Phrase, Prefix, Query, Within, Without, Word
 
 FIELDS = ("title", "role")
@@ -97,7 +97,7 @@ def test_what_has_words_looks_for_some(text: str) -> None:
 def test_a_text_is_found_by_its_own_words(text: str) -> None:
     found = terms(text)
     if found.stream:
-        assert matches(pattern(words(text)), {"text": found}, {})
+        assert matches(pattern(words(text)), lambda leaf, _: count(leaf, found), {})
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,12 @@ def test_hostile_lengths(text: str) -> None:
 
 
 def found(query: str, text: str) -> bool:
-    return matches(
-        pattern(parse(query, FIELDS), ("role",)), {"text": terms(text), "title": terms("On Docker")}, {"role": "User"}
-    )
+    fields = {"text": terms(text), "title": terms("On Docker")}
+
+    def holds(leaf: Leaf, field: str) -> bool:
+        return any(count(leaf, held) for name, held in fields.items() if field in ("", name))
+
+    return matches(pattern(parse(query, FIELDS), ("role",)), holds, {"role": "user"})
 
 
 MATCHES = [
@@ -193,7 +196,7 @@ def test_stop_words_count_only_alone_or_in_capitals() -> None:
 
 def test_nothing_matches_nothing() -> None:
     assert pattern(NOTHING) == Some()
-    assert not matches(pattern(NOTHING), {"text": terms("a b c")}, {})
+    assert not matches(pattern(NOTHING), lambda leaf, _: 1, {})
 
 
 def test_a_question_has_no_operators() -> None:

@@ -1,5 +1,6 @@
 """Text and what is looked for in it: the tokeniser and the query language of every index."""
 
+from clew.text.fold import value_of
 from clew.text.highlight import highlights
 from clew.text.parse import parse, words
 from clew.text.patterns import Pattern, pattern
@@ -18,5 +19,6 @@ __all__ = [
     "pattern",
     "spans",
     "terms",
+    "value_of",
     "words",
 ]

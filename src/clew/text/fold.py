@@ -29,6 +29,12 @@ def folded(word: str) -> str:
     return "".join(word.split())[:LONGEST]
 
 
+def value_of(text: str) -> str:
+    """The form in which values of facets (a role, a session's id) are compared: no case, no width, no spaces."""
+    text = text.encode("utf-8", "replace").decode()  # no lone surrogates
+    return "".join(normalize("NFKC", normalize("NFKC", text).casefold()).split())
+
+
 def stemmed(word: str) -> str:
     """The stem of a folded word, if it is of plain Latin letters; others are left as they are.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 
 from msgspec import Struct
 
-from clew.text.fold import folded
+from clew.text.fold import folded, value_of
 from clew.text.prefixes import stems
 from clew.text.query import All, Any, Either, Phrase, Prefix, Query, Within, Without, Word
 from clew.text.stopwords import PARTICLES, STOP_PAIRS, STOP_WORDS
@@ -37,7 +37,7 @@ class Adjacent(Struct, frozen=True, tag=True):
 
 
 class Tag(Struct, frozen=True, tag=True):
-    """A value of a facet, folded."""
+    """A value of a facet, in the form of `value_of`."""
 
     facet: str
     value: str
@@ -97,19 +97,20 @@ def leaves(pattern: Pattern, field: str = "") -> Iterator[tuple[str, Leaf]]:
         yield from leaves(pattern.part, pattern.field)
 
 
-def matches(pattern: Pattern, fields: Mapping[str, Terms], facets: Mapping[str, str]) -> bool:
-    """Whether a text of several fields matches."""
+def matches(pattern: Pattern, holds: Callable[[Leaf, str], object], facets: Mapping[str, str], field: str = "") -> bool:
+    """Whether a text of several fields matches, where `holds` says if it has a leaf in a field ("" for any)."""
+    if isinstance(pattern, Exact | Starts | Adjacent):
+        return bool(holds(pattern, field))
     if isinstance(pattern, Tag):
-        return folded(facets.get(pattern.facet, "")) == pattern.value
+        return facets.get(pattern.facet) == pattern.value
     if isinstance(pattern, Some):
-        return any(matches(part, fields, facets) for part in pattern.parts)
+        return any(matches(part, holds, facets, field) for part in pattern.parts)
     if isinstance(pattern, Every):
-        return all(matches(part, fields, facets) for part in pattern.parts)
+        return all(matches(part, holds, facets, field) for part in pattern.parts)
     if isinstance(pattern, But):
-        return matches(pattern.part, fields, facets) and not any(matches(p, fields, facets) for p in pattern.excluded)
-    if isinstance(pattern, In):
-        return matches(pattern.part, {n: t for n, t in fields.items() if n == pattern.field}, facets)
-    return any(count(pattern, terms) for terms in fields.values())
+        unwanted = any(matches(part, holds, facets, field) for part in pattern.excluded)
+        return not unwanted and matches(pattern.part, holds, facets, field)
+    return matches(pattern.part, holds, facets, pattern.field)
 
 
 def count(leaf: Leaf, terms: Terms) -> int:
@@ -193,7 +194,7 @@ def _strict(query: Query, facets: Collection[str]) -> Pattern:
 
 def _tagged(facet: str, query: Query) -> Pattern:
     if isinstance(query, Word | Phrase | Prefix):
-        return Tag(facet, folded(query.text))
+        return Tag(facet, value_of(query.text))
     if isinstance(query, Without):
         return But(_tagged(facet, query.part), tuple(_tagged(facet, part) for part in query.excluded))
     if isinstance(query, Within):

@@ -1,0 +1,61 @@
+"""What an index reads, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from itertools import groupby
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Row(Struct, frozen=True, gc=False):
+    """What there is to find of one thing from now on; it replaces what earlier rows said of the same `id`.
+
+    `position` is its place in the log. Each of `pieces` is a text by field, found by itself; without
+    pieces nothing is found any more. `facets` are exact values to filter by.
+    """
+
+    position: int
+    id: str
+    pieces: tuple[Mapping[str, str], ...] = ()
+    facets: Mapping[str, str] = {}
+
+
+class Source(Protocol):
+    """A log of rows, by namespace. It may be read by several threads."""
+
+    def rows(self, namespace: str, after: int) -> Iterable[Row]:
+        """The rows after a position, in the order of their positions; several may have the same one."""
+
+
+def by_position(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """The rows of each position: what is read of a log is read up to a whole position."""
+    return (list(together) for _, together in groupby(rows, key=lambda row: row.position))
+
+
+def mark(source: Source, namespace: str, position: int) -> str:
+    """A digest of what the log has at a position: an index made from another log, or from one that was put back
+    to an earlier state, is told by it."""
+    rows = next(by_position(source.rows(namespace, position - 1)), [])
+    held = repr([row for row in rows if row.position == position])
+    return blake2b(held.encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+
+
+class Gain(Struct, frozen=True, gc=False):
+    """What one term of the query gave to a score, and how often each field has it."""
+
+    term: str
+    score: float
+    counts: Mapping[str, int]
+
+
+class Hit(Struct, frozen=True, gc=False):
+    """A piece that was found. `score` is the sum of what the terms gave."""
+
+    id: str
+    piece: int
+    position: int
+    score: float
+    gains: tuple[Gain, ...]

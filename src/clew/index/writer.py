@@ -1,0 +1,78 @@
+"""Bringing an index up to its log."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+import tantivy
+from msgspec.structs import replace
+
+from clew.index.bm25 import Document, Totals, totals
+from clew.index.engine import HEAP, Schema, State
+from clew.index.reader import Reader
+from clew.index.rows import Row, Source, by_position, mark
+from clew.index.tail import documents
+
+BATCH = 5_000
+"""Rows that are committed together. A commit takes a tenth of a second."""
+
+
+def bring_up(schema: Schema, folder: Path, source: Source, namespace: str, made: str) -> int:
+    """Adds what the log has more than the index, which is made anew when it cannot be used; the position reached.
+
+    A commit holds whole positions and says how far it has read: the process may be killed at any time.
+    Only for the one who may write the folder.
+    """
+    reader = Reader(schema, folder, made, partial(mark, source, namespace))
+    reader.refresh()
+    state = reader.state or State(0, "", Totals(0, {}), made)
+    batches = _batches(source.rows(namespace, state.position))
+    first = next(batches, None)
+    if first is None:
+        return state.position
+    if reader.state is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    index = schema.open(folder)
+    writer = index.writer(HEAP, 1)
+    for batch in (first, *batches):
+        last = batch[-1].position
+        state = replace(state, position=last, mark=mark(source, namespace, last))
+        state = _commit(schema, index, writer, state, batch)
+    writer.wait_merging_threads()
+    return state.position
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """The rows, at least `BATCH` at a time, cut between positions."""
+    batch: list[Row] = []
+    for together in by_position(rows):
+        batch += together
+        if len(batch) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _commit(schema: Schema, index: tantivy.Index, writer: tantivy.IndexWriter, state: State, batch: list[Row]) -> State:
+    searcher = index.searcher()
+    last = {row.id: row for row in batch}
+    gone: list[Document] = []
+    new: list[Document] = []
+    for row in sorted(last.values(), key=lambda row: row.position):
+        if searcher.doc_freq("id", row.id):
+            gone += schema.documents(searcher, [row.id])
+            writer.delete_documents_by_term("id", row.id)
+        for document in documents(row, schema.names):
+            schema.put(writer, document)
+            new.append(document)
+    changed = state.totals - totals(gone, schema.names) + totals(new, schema.names)
+    state = replace(state, totals=changed)
+    schema.put_state(writer, state)
+    writer.commit()
+    index.reload()
+    return state
