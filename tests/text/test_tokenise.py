@@ -15,6 +15,7 @@ from clew.text.tokenise import CACHED_LENGTH
 # A text, its stream, its extra terms.
 READ = [
     ("Runners were running", "runner were run", ""),
+    ("She bought the children mice", "she buy the child mous", ""),
     ("The CAFÉ's naïve Straße", "the cafe naiv strass", ""),
     ("it's don't Caroline’s users'", "it dont carolin user", ""),
     ("ﬁle Ｆｕｌｌ ①", "file full 1", ""),

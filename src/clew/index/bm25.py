@@ -9,7 +9,7 @@ hits than adding up a score for each field.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import log
 
@@ -38,13 +38,14 @@ class Document:
         self.facets = facets
 
     @cached_property
-    def _counts(self) -> dict[str, Counter[str]]:
+    def counts(self) -> dict[str, Counter[str]]:
+        """How often each field has each term."""
         return {name: Counter((*terms.stream, *terms.extra)) for name, terms in self.fields.items()}
 
     @property
     def terms(self) -> set[str]:
         """The terms of all fields."""
-        return {term for counts in self._counts.values() for term in counts}
+        return {term for counts in self.counts.values() for term in counts}
 
     def length(self, field: str) -> int:
         """Words of a field."""
@@ -53,9 +54,9 @@ class Document:
     def count(self, leaf: Leaf, field: str) -> int:
         """How often a field has a leaf."""
         if isinstance(leaf, Exact):
-            return self._counts[field][leaf.term]
+            return self.counts[field][leaf.term]
         if isinstance(leaf, Starts):
-            counts = self._counts[field].items()
+            counts = self.counts[field].items()
             return sum(n for term, n in counts if term.startswith(leaf.prefix) or term in leaf.stems)
         return count(leaf, self.fields[field])
 
@@ -96,19 +97,49 @@ class Wanted(Struct, frozen=True):
     rarity: float
 
 
-def gains(document: Document, wanted: Sequence[Wanted], weights: Mapping[str, float], all: Totals) -> tuple[Gain, ...]:
-    """What each term of a query gives to a document's score; terms it does not have are left out."""
-    norms = {
-        name: 1 - B + B * document.length(name) * all.documents / max(all.words.get(name, 0), 1) for name in weights
-    }
-    found = []
-    for one in wanted:
-        names = [one.field] if one.field else list(weights)
-        counts = {name: n for name in names if (n := document.count(one.leaf, name))}
-        if counts:
-            frequency = sum(weights[name] * n / norms[name] for name, n in counts.items())
-            found.append(Gain(label(one.leaf), one.rarity * frequency * (K1 + 1) / (frequency + K1), counts))
-    return tuple(found)
+class Scoring:
+    """Scores documents for one query: `wanted`, with what a word of each field counts, among all documents."""
+
+    def __init__(self, wanted: Sequence[Wanted], weights: Mapping[str, float], all: Totals) -> None:
+        self._wanted = wanted
+        self._weights = weights
+        self._per_word = {name: B * all.documents / max(all.words.get(name, 0), 1) for name in weights}
+        plain = [one for one in wanted if not one.field and isinstance(one.leaf, Exact)]
+        self._words = [(one.leaf.term, one.rarity) for one in plain if isinstance(one.leaf, Exact)]
+        self._others = [one for one in wanted if one not in plain]
+
+    def score(self, document: Document) -> float:
+        """A document's score."""
+        held = [(document.counts[name], factor) for name, factor in self._factors(document).items()]
+        total = 0.0
+        for term, worth in self._words:  # most queries have nothing else, and this is done for hundreds of documents
+            frequency = 0.0
+            for counts, factor in held:
+                if term in counts:
+                    frequency += factor * counts[term]
+            if frequency:
+                total += worth * frequency * (K1 + 1) / (frequency + K1)
+        return total + sum(gain.score for gain in self._gains(document, self._others))
+
+    def gains(self, document: Document) -> tuple[Gain, ...]:
+        """What each leaf gives to a document's score; those it does not have are left out."""
+        return tuple(self._gains(document, self._wanted))
+
+    def _gains(self, document: Document, wanted: Sequence[Wanted]) -> Iterator[Gain]:
+        factors = self._factors(document) if wanted else {}
+        for one in wanted:
+            names = [one.field] if one.field else list(self._weights)
+            counts = {name: n for name in names if (n := document.count(one.leaf, name))}
+            if counts:
+                frequency = sum(factors[name] * n for name, n in counts.items())
+                yield Gain(label(one.leaf), one.rarity * frequency * (K1 + 1) / (frequency + K1), counts)
+
+    def _factors(self, document: Document) -> dict[str, float]:
+        """What one word of each field counts in a document, by the field's weight and length."""
+        return {
+            name: weight / (1 - B + self._per_word[name] * document.length(name))
+            for name, weight in self._weights.items()
+        }
 
 
 def label(leaf: Leaf) -> str:

@@ -60,6 +60,12 @@ def stamp(folder: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
+def sweep(folder: Path) -> None:
+    """Removes what killed writers left of the files that would have replaced others. Only for the one who may write."""
+    for path in folder.glob(".tmp*"):
+        path.unlink(missing_ok=True)
+
+
 def check(folder: Path, whole: set[str]) -> None:
     """Raises `Damaged` unless all files that count are whole. `whole` are those that are known to be; it grows."""
     for name in _names(folder):

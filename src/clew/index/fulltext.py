@@ -71,8 +71,7 @@ class FullText:
         wanted = pattern(query, self._facets)
         values = {facet: {value_of(value) for value in some} for facet, some in (filters or {}).items()}
         with self._lock:
-            found = list(self._view(namespace).find(wanted, k, values))
-        return sorted(found, key=lambda hit: (-hit.score, -hit.position, hit.id, hit.piece))[:k]
+            return self._view(namespace).find(wanted, k, values)
 
     def catch_up(self, namespace: str = "default", *, wait: float = WAIT_SECONDS) -> bool:
         """Has the index read all of the log. False when another process is doing so for longer than `wait` seconds.
@@ -94,7 +93,6 @@ class FullText:
                 return mine
         except (OSError, ValueError, sqlite3.Error) as error:
             self.failure = StoreError(f"the index in {place} cannot be written: {error}; searches go without it")
-            self.failure.__cause__ = error
             return False
 
     def _view(self, namespace: str) -> View:

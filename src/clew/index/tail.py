@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from clew.index.bm25 import Document
 from clew.index.rows import Row
@@ -60,12 +60,12 @@ class Tail:
         self.start = position
         self.end = max(self.end, position)
 
-    def having(self, item: Exact | Starts) -> Iterator[Document]:
+    def having(self, item: Exact | Starts) -> Collection[Document]:
         """The documents that have a term in some field."""
         if isinstance(item, Exact):
-            return iter(self._having.get(item.term, {}).values())
-        keys = [term for term in self._having if term.startswith(item.prefix) or term in item.stems]
-        return iter({key: d for term in keys for key, d in self._having[term].items()}.values())
+            return self._having.get(item.term, {}).values()
+        terms = [term for term in self._having if term.startswith(item.prefix) or term in item.stems]
+        return {key: document for term in terms for key, document in self._having[term].items()}.values()
 
     def _drop(self, id: str) -> None:
         _, gone = self._rows.pop(id, (0, []))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from heapq import nsmallest
 
-from clew.index.bm25 import Document, Totals, Wanted, gains, rarity, totals
+from clew.index.bm25 import Document, Scoring, Totals, Wanted, rarity, totals
 from clew.index.engine import Asked, Schema
 from clew.index.reader import Reader
 from clew.index.rows import Hit, Row
 from clew.index.tail import Tail, accepted
 from clew.text.patterns import Adjacent, But, Every, Exact, In, Leaf, Pattern, Some, Starts, Tag, leaves, matches
 
-CANDIDATES = 200
+CANDIDATES = 100
 """Documents, at least, that are taken from the engine to be scored by our BM25."""
 
 TERMS = 64
@@ -66,17 +67,18 @@ class View:
     def _superseded(self) -> list[Document]:
         return [document for documents in self._replaced.values() for document in documents]
 
-    def find(self, pattern: Pattern, k: int, filters: Mapping[str, Collection[str]]) -> Iterator[Hit]:
-        """The pieces that match, scored; of those the index has, at least the `k` best."""
+    def find(self, pattern: Pattern, k: int, filters: Mapping[str, Collection[str]]) -> list[Hit]:
+        """The `k` best pieces that match; of equals the newer first."""
         asked = Asked(self._schema, self._reader.searcher, self._weights) if self._reader.searcher else None
         terms = {leaf: worth for leaf in leaves(pattern) if (worth := self._rarity(leaf, asked)) is not None}
         if len(terms) > TERMS and isinstance(pattern, Some) and all(isinstance(p, Leaf) for p in pattern.parts):
             terms = dict(sorted(terms.items(), key=lambda one: -one[1])[:TERMS])
             pattern = Some(tuple(leaf for _, leaf in terms))
         wanted = [Wanted(leaf, field, worth) for (field, leaf), worth in terms.items()]
-        for document in self._matching(pattern, k, filters, asked):
-            found = gains(document, wanted, self._weights, self._totals)
-            yield Hit(document.id, document.piece, document.position, sum(gain.score for gain in found), found)
+        scoring = Scoring(wanted, self._weights, self._totals)
+        scored = [(scoring.score(document), document) for document in self._matching(pattern, k, filters, asked)]
+        best = nsmallest(k, scored, key=lambda one: (-one[0], -one[1].position, one[1].id, one[1].piece))
+        return [Hit(d.id, d.piece, d.position, score, scoring.gains(d)) for score, d in best]
 
     def _matching(
         self, pattern: Pattern, k: int, filters: Mapping[str, Collection[str]], asked: Asked | None
@@ -85,8 +87,9 @@ class View:
             replaced = [self._schema.of_ids(self._replaced)] if self._replaced else []
             query = asked.restricted(asked.query(pattern), filters, replaced)
             yield from asked.best(query, max(CANDIDATES, 2 * k))
+        words = isinstance(pattern, Some) and all(isinstance(part, Exact) for part in pattern.parts)
         for document in self._unread(pattern):
-            if accepted(document, filters) and matches(pattern, document.holds, document.facets):
+            if accepted(document, filters) and (words or matches(pattern, document.holds, document.facets)):
                 yield document
 
     def _unread(self, pattern: Pattern) -> Collection[Document]:
@@ -105,7 +108,8 @@ class View:
     def _holding(self, item: Exact | Starts, field: str, asked: Asked | None) -> int:
         indexed = asked.holding(item, field) if asked else 0
         gone = sum(document.holds(item, field) for document in self._superseded())
-        return indexed - gone + sum(document.holds(item, field) for document in self.tail.having(item))
+        unread = self.tail.having(item)
+        return indexed - gone + (sum(document.holds(item, field) for document in unread) if field else len(unread))
 
 
 def _items(leaf: Leaf) -> list[Exact | Starts]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import tantivy
 from msgspec.structs import replace
 
+from clew.index import files
 from clew.index.bm25 import Document, Totals, totals
 from clew.index.engine import HEAP, Schema, State
 from clew.index.reader import Reader
@@ -38,7 +40,9 @@ def bring_up(schema: Schema, folder: Path, source: Source, namespace: str, made:
         folder.mkdir(parents=True)
     index = schema.open(folder)
     writer = index.writer(HEAP, 1)
-    for batch in (first, *batches):
+    files.sweep(folder)
+    writer.garbage_collect_files()  # what a killed writer left may have the names of files to come
+    for batch in chain((first,), batches):
         last = batch[-1].position
         state = replace(state, position=last, mark=mark(source, namespace, last))
         state = _commit(schema, index, writer, state, batch)

@@ -2,8 +2,8 @@
 
 In a conversation the answer to a question often does not have the question's words: they stand in
 the turn before, or the date does. So a record is indexed with its date and what was said just before
-it, at a lower weight; it shares in the scores of its neighbours; and a long record is indexed in
-pieces, of which the best one counts. All of it is deterministic and needs no model. The figures were
+it, at a lower weight; it shares in the scores of its neighbours and its session; and a long record is
+indexed in pieces, of which the best one counts. All of it is deterministic and needs no model. The figures were
 chosen on half of the LoCoMo conversations; `bench/recall.py` shows what each is worth on the rest.
 """
 
@@ -11,7 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from heapq import nlargest
 from typing import NamedTuple, TypeVar
+
+DEPTH = 50
+"""Pieces to take from the index for ten records or twenty: 200 found no more."""
 
 CONTEXT_WEIGHT = 0.2
 """What a word of the context counts, where one of the record's own text counts 1."""
@@ -21,6 +25,10 @@ CONTEXT_RECORDS = 2
 
 SHARES = {1: 0.25, 2: 0.1}
 """The part of a neighbour's score that a record gets, by how far away in the session it is."""
+
+SESSION_BEST, SESSION_SHARE = 3, 0.3
+"""A record gets `SESSION_SHARE` of the mean of the `SESSION_BEST` best scores of its session: the answer
+is most often in the session that speaks of the matter."""
 
 PIECE = 600
 """Characters of a piece, about: the length at which whole messages and pieces were compared."""
@@ -74,17 +82,27 @@ def best(scores: Mapping[tuple[Id, int], float]) -> dict[Id, float]:
     return found
 
 
-def shared(scores: Mapping[Id, float], neighbours: Callable[[Id], Iterable[tuple[Id, int]]]) -> dict[Id, float]:
-    """The scores of records and of their neighbours, each with its share of its neighbours' scores.
+def shared(
+    scores: Mapping[Id, float],
+    neighbours: Callable[[Id], Iterable[tuple[Id, int]]],
+    session: Callable[[Id], Hashable | None],
+) -> dict[Id, float]:
+    """The scores of records, with what they share of those around them.
 
-    `neighbours(id)` gives the records near one, in the same session, each with how far away it is (1 for
-    the next one, before or after). A record without a score of its own may come in by its neighbours'.
+    `neighbours(id)` gives the records near one in its session, each with how far away it is (1 for the
+    next one, before or after); one without a score of its own comes in by theirs. `session(id)` is the
+    session a record is in, None when it is in none.
     """
     found = dict(scores)
+    of: dict[Hashable, list[float]] = {}
     for id, score in scores.items():
+        where = session(id)
+        if where is not None:
+            of.setdefault(where, []).append(score)
         for other, distance in neighbours(id):
             found[other] = found.get(other, 0.0) + score * SHARES.get(distance, 0.0)
-    return {id: score for id, score in found.items() if score > 0}
+    level = {where: sum(nlargest(SESSION_BEST, some)) / SESSION_BEST for where, some in of.items()}
+    return {id: score + SESSION_SHARE * level.get(session(id), 0.0) for id, score in found.items() if score > 0}
 
 
 def _cut(text: str, first: int, last: int) -> int:

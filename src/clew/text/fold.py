@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from unicodedata import normalize
 
+from clew.text.irregular import BASES
+
 LONGEST = 64
 """Characters of a word that count. Longer ones (keys, encoded data) are told apart by these."""
 
@@ -41,7 +43,7 @@ def stemmed(word: str) -> str:
     Those are taken for English, the language of most such text here. That another language is stemmed
     by the wrong rules does no harm to finding its words: index and query do it alike.
     """
-    return _english()(word) if _ENGLISH.fullmatch(word) else word
+    return _english()(BASES.get(word, word)) if _ENGLISH.fullmatch(word) else word
 
 
 @cache

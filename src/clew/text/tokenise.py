@@ -125,7 +125,7 @@ _PROBE = """
 The runners' universities were organising studies; it's Caroline's café, naïve ﬁnancial Straße ÅNGSTRÖM ½ ① ㎏.
 getUserName HTTPServer user_id chat-send src/main.py node.js v2.1.3-beta 1,000,000 3.14 C++ C# a:b x@y.org __init__
 用FastAPI写的 数据库连接池 東京 データベース ﾃﾞｰﾀ 서울에서 ภาษาไทย हिन्दी Здравствуйте Ελλάδα 👍🏽 →
-generously relational happily dying skies news inning succeeded possibly conditional electricity
+bought children generously relational happily dying skies news inning succeeded possibly conditional electricity
 """
 
 _known: dict[str, Terms] = {}
