@@ -303,7 +303,7 @@ def _context(
     if model is None:
         from clew.models import Extractive
 
-        model = Extractive()
+        model = Extractive(counter=counter)
     budget = policy.budget(model.context_window if window is None else window) if policy else None
     return Context(policy, budget, model, counter, counter.tools(tools) if tools else 0, reader)
 
