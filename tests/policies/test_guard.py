@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clew.budget import Budget
 from clew.errors import ContextOverflow, ModelError, RateLimited, TransportError
-from clew.messages import Image, Message, Text, ToolCall, ToolResult, assistant, system, tool, user
+from clew.messages import Image, Message, Opaque, Text, ToolCall, ToolResult, assistant, system, tool, user
 from clew.models.base import ModelCall, Reply, answer_text
 from clew.models.scripted import Script, Scripted
 from clew.models.steps import Failure, Offline, Steps, arun, run
@@ -326,6 +326,27 @@ def test_linear_is_due_only_when_the_view_does_not_fit() -> None:
     due = guarded.due(view_of(session(size=30_000)), budget)
     assert due is not None
     assert due.limit == budget.input
+
+
+def test_documents_have_to_stay_within_the_byte_budget_too() -> None:
+    source = {"type": "base64", "media_type": "application/pdf", "data": "A" * 3_000_000}
+    pdf = Opaque("anthropic", {"type": "document", "source": source})
+    messages = []
+    for n in range(10):
+        messages += [user(f"read contract {n}", pdf), assistant(f"read {n}")]
+    view = view_of([*messages, user("compare them")])
+    guarded = Guarded(Linear())
+    budget = guarded.budget(1_000_000)
+    due = guarded.due(view, budget)
+    assert due is not None
+    found = run(guarded.compact(view, budget, due), Offline(Scripted([])))
+    assert found is not None
+    after = view.edited(found.edits)
+    assert after.media_bytes <= budget.media_bytes < view.media_bytes
+    assert [any(isinstance(p, Opaque) for p in m.parts) for m in after.messages[::2]] == [False] * 4 + [True] * 6 + [
+        False
+    ]
+    assert "[document left out: 2,250,000 bytes]" in after.messages[0].text
 
 
 def test_fifty_screenshots_stay_within_the_byte_budget_and_the_newest_are_kept() -> None:

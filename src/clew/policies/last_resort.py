@@ -22,7 +22,8 @@ from clew.policies.fences import pinned, summary_message, summary_text
 from clew.policies.shrink import shrink, without_media
 from clew.policies.transforms import mask, results, rewrite
 from clew.sessions.edits import Drop, Edit, Insert, Replace, pack, unpack
-from clew.sessions.view import Item, View, media_size
+from clew.sessions.media import media_size
+from clew.sessions.view import Item, View
 
 HUGE = 8
 """A message is huge when it takes more than this part of the free room: then its middle goes."""

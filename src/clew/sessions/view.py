@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from clew.messages import Message, Text, ToolResult, user
 from clew.sessions.edits import SELF, Edit, How, Insert, Replace, unpack
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Pin, Said
+from clew.sessions.media import media_size
 from clew.tokens.protocol import Learning, TokenCounter
 
 NO_RESULT = "[no result of this call was recorded]"
@@ -150,11 +151,6 @@ class View(Struct, frozen=True):
             if item.message.role == "user" and item.kind in ("message", "keep"):
                 return i
         return None
-
-
-def media_size(message: Message) -> int:
-    """Bytes of inline media in a message, base64 as sent."""
-    return sum(len(i.data) + (len(i.url) if i.url.startswith("data:") else 0) for i in message.images)
 
 
 class Projection(Struct, frozen=True):
