@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from clew.errors import BadBudget, UnknownName
 from clew.policies import Guarded, available, linear, pi, policy, qitos
 from clew.policies.harness.linear import Linear
 from clew.policies.harness.pi import Pi
+from clew.policies.harness.qitos import QitOS
 
 
 def test_names_give_guarded_policies() -> None:
@@ -15,6 +17,12 @@ def test_names_give_guarded_policies() -> None:
     assert policy("pi") == pi()
     assert policy("qitos") == qitos()
     assert policy("pi").name == "pi"
+
+
+def test_under_guard_a_summary_never_speaks_as_the_system() -> None:
+    assert qitos() == Guarded(QitOS(summary_role="user"))
+    assert QitOS().summary_role == "system", "QitOS's own way"
+    assert policy("qitos:summary_role=system") == Guarded(QitOS())
 
 
 def test_settings() -> None:
@@ -66,4 +74,5 @@ def test_the_listing_shows_every_setting_with_its_default() -> None:
     assert listed["pi"].settings["version"] == "1.6"
     for listing in listed.values():
         assert listing.summary
-        assert policy(listing.name).policy == policy(listing.name + ":window=0").policy
+        made = policy(listing.name)
+        assert listing.settings == {**msgspec.structs.asdict(made.policy), "window": made.window}

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from clew.errors import BadBudget, UnknownName
 from clew.models import Extractive, LiteLLM, Model
+from clew.policies.registry import abbreviated
 
 
 def console() -> Console:
@@ -42,11 +43,8 @@ def tokens(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        digits = text.rstrip("kKmM")
-        hint = ""
-        if digits != text and digits.replace(".", "", 1).isdigit():
-            scale = 1_000 if text[-1] in "kK" else 1_000_000
-            hint = f"; write {int(float(digits) * scale)}"
+        meant = abbreviated(text)
+        hint = "" if meant is None else f"; write {meant:_}"
         raise BadBudget(f"--window takes a number of tokens, not {text!r}{hint}") from None
 
 

@@ -19,6 +19,10 @@ from clew.policies.harness.qitos import QitOS
 POLICIES: Mapping[str, type[Linear] | type[Pi] | type[QitOS]] = {"linear": Linear, "pi": Pi, "qitos": QitOS}
 """The harness policies, unguarded, by name."""
 
+GUARDED: Mapping[str, Mapping[str, Any]] = {"qitos": {"summary_role": "user"}}
+"""Settings whose default under guard is not the harness's own. A summary is made of what users and tools said, so it
+must not speak with the authority of the system prompt, where QitOS puts it."""
+
 
 class Listing(Struct, frozen=True):
     """A policy that `policy` knows: its name, what it does in a line, and its settings with their defaults."""
@@ -30,7 +34,7 @@ class Listing(Struct, frozen=True):
 
 def available() -> tuple[Listing, ...]:
     """All policies, in the order of their names."""
-    return tuple(Listing(name, _summary(kind), _settings(kind)) for name, kind in sorted(POLICIES.items()))
+    return tuple(Listing(name, _summary(kind), _settings(name)) for name, kind in sorted(POLICIES.items()))
 
 
 def linear(*, window: int = 0, **settings: Any) -> Guarded:
@@ -54,7 +58,8 @@ def pi(*, window: int = 0, **settings: Any) -> Guarded:
 def qitos(*, window: int = 0, **settings: Any) -> Guarded:
     """QitOS's compaction, guarded: previews of old messages, then a summary of all but the last rounds.
 
-    `window` in tokens (0: the session's); `settings` are the fields of `harness.qitos.QitOS`.
+    `window` in tokens (0: the session's); `settings` are the fields of `harness.qitos.QitOS`. One default differs:
+    the summary is a user message. `summary_role="system"` is what QitOS does.
     Raises `UnknownName` or `BadBudget` on a setting that does not exist or cannot work.
     """
     return _made("qitos", settings, window)
@@ -76,16 +81,27 @@ def policy(spec: str) -> Guarded:
     return _made(name, settings, window)
 
 
+def abbreviated(text: str) -> int | None:
+    """The number of tokens that a text like "500k" or "1.5M" means; None when it is not of that form.
+
+    Abbreviations are never accepted (is 128k 128,000 or 131,072?): this is for the error that says what to write.
+    """
+    found = re.fullmatch(r"(\d[\d_]*(?:\.\d+)?)\s*([kKmM])", text)
+    if found is None:
+        return None
+    return int(float(found[1].replace("_", "")) * (1_000 if found[2] in "kK" else 1_000_000))
+
+
 def _made(name: str, settings: Mapping[str, Any], window: int) -> Guarded:
     kind = POLICIES[name]
-    known = _settings(kind)
+    known = _settings(name)
     for key in settings:
         if key not in known:
             raise UnknownName(f"policy {name} has no setting {key!r}; it has {', '.join(known)}")
     if isinstance(window, bool) or not isinstance(window, int) or window < 0:
         raise BadBudget(f"policy {name}: window must be a number of tokens, not {window!r}")
     try:
-        made = Guarded(msgspec.convert(settings, kind), window)
+        made = Guarded(msgspec.convert({**GUARDED.get(name, {}), **settings}, kind), window)
     except msgspec.ValidationError as error:
         raise BadBudget(f"policy {name}: {error}") from error
     if window:
@@ -103,13 +119,9 @@ def _pairs(spec: str, text: str) -> Iterator[tuple[str, str]]:
 
 def _value(policy: str, key: str, text: str, kind: Any) -> Any:
     """The text as the first of int, float, bool, str that the setting takes."""
-    short = re.fullmatch(r"([\d_.]+)\s*([kKmM])", text)
-    if short:
-        factor = {"k": 1_000, "m": 1_000_000}[short[2].lower()]
-        meant = (
-            f"{int(float(short[1].replace('_', '')) * factor):_}" if short[1].count(".") < 2 else "the number in full"
-        )
-        raise BadBudget(f"policy {policy}: {key}={text} is not a number of tokens; write {meant}")
+    meant = abbreviated(text)
+    if meant is not None:
+        raise BadBudget(f"policy {policy}: {key}={text} is not a number of tokens; write {meant:_}")
     for read in (int, float, _bool, str):
         try:
             return msgspec.convert(read(text), kind)
@@ -125,9 +137,9 @@ def _bool(text: str) -> bool:
     return words[text.lower()]
 
 
-def _settings(kind: type[Struct]) -> Mapping[str, Any]:
-    fields = {field.name: field.default for field in msgspec.structs.fields(kind)}
-    return {**fields, "window": 0}
+def _settings(name: str) -> Mapping[str, Any]:
+    fields = {field.name: field.default for field in msgspec.structs.fields(POLICIES[name])}
+    return {**fields, **GUARDED.get(name, {}), "window": 0}
 
 
 def _summary(kind: type[Struct]) -> str:
