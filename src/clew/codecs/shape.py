@@ -112,6 +112,13 @@ def copied(value: Any) -> Any:
     return value
 
 
+def string_or_list(blocks: list[Json], *, as_list: bool, kind: str = "text") -> str | list[Json]:
+    """Content as providers usually write it: one plain text as a string, unless `as_list`; all else as a list."""
+    if not as_list and len(blocks) == 1 and blocks[0].keys() == {"type", "text"} and blocks[0]["type"] == kind:
+        return str(blocks[0]["text"])
+    return blocks
+
+
 def json_text(value: Any, at: Spot) -> str:
     """The value as JSON text; `json_object` of it gives the same value back."""
     try:
