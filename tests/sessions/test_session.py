@@ -141,9 +141,13 @@ def test_lone_surrogates_become_replacement_characters(bad: str) -> None:
         session.append_many([Draft(Note("x", {"t": bad})), Draft(Pin(bad))])
         assert isinstance(entry.body, Said)
         assert entry.body.message == Message("user", (Text(good),), meta={"x": {good: [good]}})
+        assert entry.body.replaced == 3, "in the text, and in a key and a value of the meta"
         assert next(session.entries()) == entry
         assert session.view.pins == (good,)
         assert session.append(user("again"), key=bad) == entry
+        clean = session.append(user("😀"))
+        assert isinstance(clean.body, Said)
+        assert clean.body.replaced == 0
 
 
 def test_a_message_is_counted_once_and_the_count_is_stored(tmp_path: Path) -> None:

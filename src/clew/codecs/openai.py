@@ -320,7 +320,8 @@ def _encode_result(result: ToolResult, ids: CallIds, images: list[Json]) -> Json
         out: Json = {"role": "function", "name": tool_name(call.name if call else result.name)}
     else:
         out = {"role": "tool", "tool_call_id": call_id} | ({"name": result.name} if named else {})
-    out["content"] = (
-        string_or_list(parts, as_list=how == "list") if parts or how == "list" else None if how == "null" else ""
-    )
+    if parts or how == "list":
+        out["content"] = string_or_list(parts, as_list=how == "list")
+    else:
+        out["content"] = None if how == "null" else ""
     return out | fields

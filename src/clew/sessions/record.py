@@ -108,8 +108,9 @@ class Record:
     def append(self, message: Message, key: str = "") -> Entry:
         """Adds a message after the leaf.
 
-        Lone surrogates in it become U+FFFD. With a `key` that the session already holds nothing is
-        added, and the entry that is there comes back. Raises `BadPayload` when its `meta` is not JSON.
+        Lone surrogates in it become U+FFFD, and the entry says how many (`entry.body.replaced`). With a
+        `key` that the session already holds nothing is added, and the entry that is there comes back.
+        Raises `BadPayload` when its `meta` is not JSON.
         """
         return self._add([Draft(Said(message), key=key)])[0]
 
@@ -196,7 +197,10 @@ class Record:
             counted.key.encode()
             return counted, encoded(counted.body)
         except UnicodeEncodeError:
-            counted = self._counted(sanitized(draft)[0])
+            clean, replaced = sanitized(draft)[0], sanitized(draft.body)[1]
+            counted = self._counted(clean)
+            if isinstance(counted.body, Said):
+                counted = replace(counted, body=replace(counted.body, replaced=replaced))
             return counted, encoded(counted.body)
 
     def _counted(self, draft: Draft) -> Draft:
