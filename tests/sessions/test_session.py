@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.errors import BadPayload, StoreError, UnknownName
+from clew.errors import BadPayload, SessionBusy, StoreError, UnknownName
 from clew.messages import Image, Message, Text, ToolCall, assistant, system, tool, user
 from clew.sessions import Draft, Note, Pin, Said, Session
 from clew.sessions.view import NO_RESULT
@@ -344,3 +344,34 @@ def test_importing_clew_loads_nothing_heavy_and_names_resolve() -> None:
     assert set(clew.__all__) <= set(dir(clew))
     with pytest.raises(AttributeError):
         clew.nonsense  # noqa: B018
+
+
+def test_what_an_importer_asks_of_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with opened(path) as session:
+        assert session.newest == 0
+        session.append(user("a"), key="k1")
+        session.branch_to(None)
+        session.append(user("b"), key="k2")
+        session.branch_to(1)
+        assert session.newest == 2, "on whatever branch"
+        with session.fork(1) as fork:
+            fork.append(user("c"), key="k3")
+            assert fork.held(["k1", "k2", "k3", "k4"]) == {"k1": 1, "k3": 2}
+        assert session.held(["k1", "k2", "k3"]) == {"k1": 1, "k2": 2}
+        assert session.held([]) == {}
+
+
+def test_a_claim_keeps_others_from_writing_before_anything_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with opened(path) as session:
+        session.append(user("a"))
+        id = session.id
+    with opened(path, id) as one, opened(path, id) as two:
+        one.claim()
+        one.claim()
+        with pytest.raises(SessionBusy):
+            two.append(user("b"))
+        one.append(user("c"))
+        with pytest.raises(StoreError, match='opened with mode="read"'):
+            opened(path, id, mode="read").claim()

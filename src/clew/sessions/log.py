@@ -100,6 +100,13 @@ class Log:
             for id, below in children.items()
         }
 
+    def held(self, keys: Sequence[str]) -> dict[str, int]:
+        """Which of these keys the log has, and the ids of their entries; looked up by index."""
+        held: dict[str, int] = {}
+        for segment in self.segments if keys else ():
+            held |= self.store.held(self.row.namespace, segment.session, keys, segment.last)
+        return held
+
     def unreadable(self) -> list[Damage]:
         """The entries that cannot be read, found by reading all of them."""
         return [
@@ -141,7 +148,7 @@ class Log:
         A draft with a key that the log holds gives the entry that is there.
         """
         self.claim()
-        held = self._held([d.key for d in drafts if d.key])
+        held = self.held([d.key for d in drafts if d.key])
         fresh: dict[int, Entry] = {}
         rows: list[EntryRow] = []
         ids: list[int] = []
@@ -223,20 +230,15 @@ class Log:
         self.leaf = row.leaf
         if row.leaf is not None and row.leaf not in self.tree:
             self.leaf = self.tree.nearest(row.leaf if isinstance(row.leaf, int) else self.tree.newest + 1)
-            self.faults.append(
-                Damage("leaf", self.leaf or 0, f"it stood at entry {row.leaf!r}, which is missing; now at {self.leaf}")
-            )
+            detail = f"it stood at entry {row.leaf!r}, which is missing; now at {self.leaf}"
+            fault = Damage("leaf", self.leaf or 0, detail)
+            if fault not in self.faults:
+                self.faults.append(fault)
         self._doubtful = False
 
     def _grow(self, segment: Segment, after: int, due: int) -> None:
         links = self.store.links(self.row.namespace, segment.session, after + 1, segment.last)
         self.faults.extend(self.tree.grow(links, after, due))
-
-    def _held(self, keys: Sequence[str]) -> dict[str, int]:
-        held: dict[str, int] = {}
-        for segment in self.segments if keys else ():
-            held |= self.store.held(self.row.namespace, segment.session, keys, segment.last)
-        return held
 
     def _rows(self, ids: Iterable[int]) -> Iterator[EntryRow]:
         for first, last in runs(ids):

@@ -95,6 +95,11 @@ class Record:
         return self._log.leaf
 
     @property
+    def newest(self) -> int:
+        """The id of the newest entry, on whatever branch; 0 when there is none."""
+        return self._log.tree.newest
+
+    @property
     def damage(self) -> tuple[Damage, ...]:
         """What is wrong with the stored session. Reads the whole log, changes nothing."""
         return (*self._log.faults, *self._log.unreadable())
@@ -102,6 +107,10 @@ class Record:
     def refresh(self) -> None:
         """Takes up what another writer has added meanwhile (a first write does so by itself)."""
         self._log.refresh()
+
+    def claim(self) -> None:
+        """Takes the write lease now, which the first write does otherwise; raises what a write raises."""
+        self._log.claim()
 
     # -- adding
 
@@ -145,6 +154,10 @@ class Record:
     def entries(self) -> Iterator[Entry]:
         """All entries of all branches, ascending by id, read as they are asked for."""
         return self._log.read(self._log.tree.parents)
+
+    def held(self, keys: Sequence[str]) -> dict[str, int]:
+        """Which of these keys the log has, and the ids of their entries; looked up by index."""
+        return self._log.held(keys)
 
     def expand(self, entry: int | Entry) -> list[Entry]:
         """The originals behind a compaction or a branch summary; any other entry stands for itself."""
@@ -207,4 +220,5 @@ class Record:
         body: Body = draft.body
         if not isinstance(body, Said) or body.counter == self._counter.name:
             return draft
-        return replace(draft, body=Said(body.message, self._counter.message(body.message), self._counter.name))
+        said = Said(body.message, self._counter.message(body.message), self._counter.name)
+        return Draft(said, draft.parent, draft.key, draft.at)

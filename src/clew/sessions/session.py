@@ -113,7 +113,7 @@ class Session(Record):
             if if_busy == "error" or owner is None:
                 return session
             try:
-                session._log.claim()
+                session.claim()
             except SessionBusy:
                 return session._forked(session.leaf, title)
             return session

@@ -38,7 +38,6 @@ BATCH = 4_000
 BATCH_BYTES = 2 * 1024 * 1024
 """Bytes of transcript after which a transaction is closed, however few entries it has."""
 
-
 DEEPEST = 200
 """Levels of nesting that are certain to be written and read again as JSON, however deep the caller's stack is."""
 
@@ -94,10 +93,9 @@ class _Loading:
         self.session = session
         self.format = format
         self.branches = Branches()
-        if session.leaf is not None:
-            session.branch_to(session.leaf)  # takes the lease: from here on nobody else adds entries
-        self.newest = max(session.tree(), default=0)
-        self.held = {entry.key: entry.id for entry in session.entries() if entry.key} if self.newest else {}
+        session.claim()  # from here on nobody else adds entries, so that the ids of those to come are known
+        self.newest = session.newest
+        self.empty = session.newest == 0
         self.digests: dict[str, bytes] = {}
         self.ids: dict[bytes, int] = {}
         self.waiting: list[tuple[Line, bytes, bytes]] = []
@@ -149,6 +147,7 @@ class _Loading:
         What the log has already is passed over.
         """
         waiting, self.waiting, self.bytes = self.waiting, [], 0
+        held = {} if self.empty else self.session.held([digest.hex() for _, digest, _ in waiting])
         drafts: list[Draft] = []
         lines: list[Line] = []
         for line, digest, above in waiting:
@@ -156,7 +155,7 @@ class _Loading:
                 self.present += 1
                 continue
             key = digest.hex()
-            id = self.held.get(key) or self.newest + len(drafts) + 1
+            id = held.get(key) or self.newest + len(drafts) + 1
             parent = self.ids.get(above)
             body = self._body(line, id, parent)
             self.ids[digest] = id
@@ -226,18 +225,18 @@ class _Loading:
             path,
             self.format,
             self.session.id,
-            self.lines,
-            self.messages,
-            self.calls,
-            self.added,
-            self.present,
-            tuple((d.line, d.reason) for d in self.damage if d.lost),
-            tuple((d.line, d.reason) for d in self.damage if not d.lost),
-            max(1, self.starts),
-            self.compactions,
-            self.sidechains,
-            self.first,
-            self.last,
+            lines=self.lines,
+            messages=self.messages,
+            calls=self.calls,
+            added=self.added,
+            present=self.present,
+            skipped=tuple((d.line, d.reason) for d in self.damage if d.lost),
+            mended=tuple((d.line, d.reason) for d in self.damage if not d.lost),
+            sessions=max(1, self.starts),
+            compactions=self.compactions,
+            sidechains=self.sidechains,
+            first=self.first,
+            last=self.last,
         )
 
 
