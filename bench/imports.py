@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from clew.transcripts.formats import named
+from clew.transcripts.formats import named, opened
 from clew.transcripts.loading import import_file
 
 START = datetime(2026, 1, 1)
@@ -155,7 +155,7 @@ def bare(path: Path, folder: Path) -> None:
 
 
 def read(path: Path, folder: Path) -> None:
-    with path.open("rb") as file:
+    with opened(path) as file:
         for _ in named("claude-code").read(file):
             pass
 

@@ -155,7 +155,7 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def blank(self) -> bool:
         """True when a provider would reject the message as empty."""
-        return all(isinstance(p, Text) and not p.text.strip() for p in self.parts)
+        return all(isinstance(p, Text) and (not p.text or p.text.isspace()) for p in self.parts)
 
 
 def system(text: str) -> Message:

@@ -178,7 +178,7 @@ class Store:
             "now": now,
             "expires": now + lease.LEASE_SECONDS,
         }
-        records = [self._add.values({"namespace": namespace, "session": session, **row._asdict()}) for row in rows]
+        records = [(namespace, session, *row) for row in rows]
         with self._writing() as db:
             if db.exec_driver_sql(self._advance.sql, self._advance.values(values)).rowcount != 1:
                 raise _lost(session)
@@ -253,11 +253,11 @@ class _Prepared:
     def __init__(self, connection: Connection, statement: ClauseElement) -> None:
         compiled = statement.compile(connection.engine)
         self.sql = str(compiled)
-        self._order: Sequence[str] | None = getattr(compiled, "positiontup", None)
+        self._order: Sequence[str] = getattr(compiled, "positiontup", ())
 
-    def values(self, values: Mapping[str, Any]) -> Any:
-        """The values in the form the driver wants."""
-        return dict(values) if self._order is None else tuple(values[name] for name in self._order)
+    def values(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The values in the order of the statement."""
+        return tuple(values[name] for name in self._order)
 
 
 def _lost(session: str) -> LeaseLost:
