@@ -305,7 +305,8 @@ def apply(items: Iterable[Item], edits: Sequence[Edit], entry: int) -> list[Item
             where = _places(now)
             continue
         named = {entry if i == SELF else i for i in unpack(edit.ids)}
-        touched = sorted({i for e in named for i in where.get(e, ()) if named.issuperset(now[i].ids)})
+        near = {i for e in named for i in where.get(e, ())}
+        touched = sorted(i for i in near if named.issuperset(now[i].ids))
         if not touched:
             continue
         first = touched[0]
