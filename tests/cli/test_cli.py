@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.cli.replay import LONG
 from clew.codecs import anthropic
 from coding_session import coding_session
 
@@ -55,8 +58,9 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_replay_fits_eighty_columns(clew: Run, transcript: Path) -> None:
-    shown = clew("replay", transcript.name, "--policy", "pi", "--window", "6_000").stdout
+    shown = clew("replay", transcript.name, "--policy", "pi:keep=1_500", "--window", "6_000").stdout
     assert max(map(len, shown.splitlines())) <= 80
+    assert "policy pi:keep=1_500\nwindow 6,000, prompt up to 4,500 · summaries extractive" in shown
     for word in ("Compactions", "Totals", "prompt cache", "behind a summary", "▲ compaction"):
         assert word in shown
 
@@ -71,6 +75,26 @@ def test_replay_json_and_html(clew: Run, transcript: Path, tmp_path: Path) -> No
     page = (tmp_path / "sub" / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert "全部测试通过" in page
+
+
+def test_a_long_file_shows_its_progress_on_a_terminal(tmp_path: Path) -> None:
+    talk = [{"role": ("user", "assistant")[n % 2], "content": f"message {n}"} for n in range(LONG)]
+    (tmp_path / "long.json").write_text(json.dumps(talk), encoding="utf-8")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "clew", "replay", "long.json", "--window", "32000"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs, text=True) as running:
+        os.close(theirs)
+        terminal = b""
+        with contextlib.suppress(OSError):  # how Linux says that nobody writes to the terminal any more
+            while piece := os.read(ours, 65_536):
+                terminal += piece
+        os.close(ours)
+        assert running.stdout is not None
+        shown = running.stdout.read()
+    assert running.returncode == 0
+    assert b"replaying" in terminal
+    assert f"/{LONG}".encode() in terminal
+    assert f"model calls 1–{LONG // 2}" in shown
 
 
 def test_replay_of_several_files(clew: Run, transcript: Path, tmp_path: Path) -> None:

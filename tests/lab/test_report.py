@@ -88,6 +88,9 @@ def test_stepping_through_the_views(page: tuple[Page, Result]) -> None:
     assert f"call {last - 1} of {last}" in tab.locator("output").inner_text()
     tab.locator("tbody tr").first.click()
     assert f"call {shown.compactions[0].call + 1} of" in tab.locator("output").inner_text()
+    tab.locator("tbody tr").last.press("Enter")
+    assert f"call {shown.compactions[-1].call + 1} of" in tab.locator("output").inner_text()
+    tab.locator("tbody tr").first.click()
     summary = tab.locator("#view .k-summary")
     assert summary.count() == 1
     summary.locator("summary").click()

@@ -21,8 +21,9 @@ FATE_WORDS = {
 def result(out: Console, r: Result) -> None:
     """Prints the whole result: chart, compactions, totals, and where the messages are now."""
     out.print(f"[bold]{escape(r.source)}[/]", soft_wrap=True)
-    how = f"window {r.window:,} · summaries {r.model} · counter {r.counter}"
-    out.print(f"policy [bold]{escape(r.policy)}[/] · {escape(how)}\n")
+    out.print(f"policy [bold]{escape(r.policy)}[/]", soft_wrap=True)
+    how = f"window {r.window:,}, prompt up to {r.limit:,} · summaries {r.model} · counter {r.counter}"
+    out.print(f"{escape(how)}\n")
     chart = text_chart(
         [m.sent for m in r.moments],
         [c.call for c in r.compactions],
@@ -88,7 +89,8 @@ def _totals(r: Result) -> Table:
     table.add_column(justify="left")
     spent = sum(c.model_tokens for c in r.compactions)
     calls = sum(c.model_calls for c in r.compactions)
-    table.add_row("model calls", f"{len(r.moments):,}", f"and {calls:,} for summaries ({spent:,} tokens)")
+    summaries = f"and {calls:,} for summaries" + (f", {spent:,} tokens" if spent else "")
+    table.add_row("model calls", f"{len(r.moments):,}", summaries)
     table.add_row("tokens sent", f"{r.sent:,}", f"largest request {r.peak:,}, mean {r.mean:,}")
     table.add_row("tokens answered", f"{r.output:,}", "")
     table.add_row("prompt cache", f"{r.cache_hits:.1%}", "of the sent tokens begin as the last request did")

@@ -73,6 +73,7 @@ def replay(
                 counter=counted,
                 price=tariff,
                 source=str(file),
+                label=policy,
                 store=options.store_path(db) if keep else "memory://",
             )
         kept = session.id if keep else ""

@@ -189,13 +189,17 @@ def run_replay(
     counter: TokenCounter,
     price: Price,
     source: str = "",
+    label: str = "",
     store: str = "memory://",
     excerpt: int = 1_200,
 ) -> tuple[Result, Session]:
     """Feeds a recording to a policy and returns the result, and the session it was fed into (open).
 
-    `window` is in tokens of `counter`, `excerpt` limits the text kept of each shown message, in
-    characters. Usage in the recording is used for reply sizes only: it speaks of other requests
+    `window` is in tokens of `counter`. `source` and `label` are what the result calls the recording and
+    the policy (default: the policy's name). `store` is where the replayed session is kept. `excerpt`
+    limits the text kept of each shown message, in characters.
+
+    Usage in the recording only tells how long the replies were: it was reported for other requests
     than the policy makes. Calls whose newest user message alone exceeds the window are listed as
     impossible. Raises `BadBudget` when policy and window do not go together.
     """
@@ -225,7 +229,7 @@ def run_replay(
     return (
         Result(
             source=source,
-            policy=policy.name,
+            policy=label or policy.name,
             model=model.name,
             counter=counter.name,
             price=price.name,
