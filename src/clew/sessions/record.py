@@ -179,7 +179,12 @@ class Record:
         self._log.move(None if entry is None else self._known(entry))
 
     def rewind(self, turns: int = 1) -> Entry:
-        """Moves the leaf to before the `turns`-th last message of the user on the branch, and returns that entry."""
+        """Moves the leaf to before the `turns`-th last message of the user on the branch, and returns that entry.
+
+        Raises `UnknownName`, with the leaf where it was, when the branch has fewer.
+        """
+        if turns < 1:
+            raise UnknownName(f"cannot go back {turns} turns: 1 is the newest")
         ids = self._log.tree.path(self.leaf)
         left = turns
         for end in range(len(ids), 0, -CHUNK):

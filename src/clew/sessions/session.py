@@ -13,8 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.budget import Budget
+from clew.codecs import anthropic, gemini, openai, responses
 from clew.errors import SessionBusy, UnknownName
 from clew.models.base import Model
+from clew.models.extractive import Extractive
 from clew.models.steps import Failure, Steps, arun, run
 from clew.sessions.entries import Draft, Entry, Failed
 from clew.sessions.log import Log
@@ -28,13 +30,17 @@ from clew.storage.lease import LEASE_SECONDS, new_owner
 from clew.storage.locate import open_store
 from clew.storage.rows import SessionRow
 from clew.storage.store import Store
+from clew.tokens.heuristic import Heuristic
 from clew.tokens.protocol import TokenCounter
 
 COMPACTIONS = 3
 """Compactions that one request may cause at most; each must have brought the view down for the next to be tried."""
 
+# Inside the class, `list` is `Session.list`.
 Rows = list[SessionRow]
 Entries = list[Entry]
+Json = dict[str, Any]
+Items = list[Json]
 
 
 class Context(Struct, frozen=True):
@@ -82,18 +88,24 @@ class Session(Record):
         meta: Mapping[str, Any] | None = None,
         reader: Callable[[str], str | None] | None = None,
     ) -> Session:
-        """Opens the session with this id (or a beginning of it that no other has); without an id, a new one.
+        """Opens a stored session by its id, or by the beginning of an id that no other has; without `id`, a new one.
 
-        `store` is a path, `sqlite:///FILE`, `memory://` or an open `Store`. `policy` decides when and
-        how the view is compacted (None: never), with `model` for its summaries (default: `Extractive`,
-        which needs no network), in a window of `window` tokens (default: the model's). `counter`
-        counts the tokens (default: `Heuristic`), those of the `tools` sent with every request
-        included. `reader` gives a policy the text of a project file (None: it cannot be read).
-        `title` and `meta` (JSON) are those of a new session.
+        What it is:
+        - `store`: a path, `sqlite:///FILE`, `memory://` (gone when closed), or an open `Store`
+        - `namespace`: whose sessions to look among
+        - `title`, `meta` (JSON): kept with a new session
 
-        With `mode="read"` nothing is ever written. Otherwise the first write shows whether another
-        writer has the session, with `SessionBusy`; `if_busy="fork"` looks at once, and returns a fork
-        of a session that is busy.
+        How its view is made (not stored; give them again when you open it again):
+        - `policy`: decides when and how the view is compacted (default: never)
+        - `model`: writes the policy's summaries (default: `Extractive`, which needs no network)
+        - `window`: tokens the policy has to work with (default: the model's context window)
+        - `counter`: counts tokens (default: `Heuristic`)
+        - `tools`: the tool schemas sent with every request; they count too
+        - `reader`: gives a policy the text of a project file, or None when it cannot be read
+
+        Who writes it: with `mode="read"` nothing is ever written. Otherwise the first write raises
+        `SessionBusy` when another writer has the session. With `if_busy="fork"` that is found out at
+        once, and what you get is a fork of the busy session.
 
         Raises `StoreError`, `UnknownName` (it lists the nearest), `BadBudget`. Damage in the stored
         session is no error: see `damage`.
@@ -159,28 +171,20 @@ class Session(Record):
         await arun(self._fitting(), self)
         return Messages(self.view)
 
-    def as_openai(self) -> Any:
+    def as_openai(self) -> Items:
         """`messages` as OpenAI chat completions take them."""
-        from clew.codecs import openai
-
         return openai.encode([*self.messages()])
 
-    def as_responses(self) -> Any:
+    def as_responses(self) -> Items:
         """`messages` as input items of OpenAI's Responses."""
-        from clew.codecs import responses
-
         return responses.encode([*self.messages()])
 
-    def as_anthropic(self) -> Any:
+    def as_anthropic(self) -> Json:
         """`messages` as `{"system": …, "messages": […]}` of Anthropic."""
-        from clew.codecs import anthropic
-
         return anthropic.encode([*self.messages()])
 
-    def as_gemini(self) -> Any:
+    def as_gemini(self) -> Json:
         """`messages` as `{"systemInstruction": …, "contents": […]}` of Gemini."""
-        from clew.codecs import gemini
-
         return gemini.encode([*self.messages()])
 
     # -- compaction
@@ -297,12 +301,8 @@ def _context(
     reader: Callable[[str], str | None] | None,
 ) -> Context:
     if counter is None:
-        from clew.tokens import Heuristic
-
         counter = Heuristic()
     if model is None:
-        from clew.models import Extractive
-
         model = Extractive(counter=counter)
     budget = policy.budget(model.context_window if window is None else window) if policy else None
     return Context(policy, budget, model, counter, counter.tools(tools) if tools else 0, reader)
