@@ -296,35 +296,35 @@ def apply(items: Iterable[Item], edits: Sequence[Edit], entry: int) -> list[Item
     An edit touches exactly the items whose entries it names in full. New items have a count of -1;
     `entry` is what an inserted message without sources stands for.
     """
-    now = [i for i in items if i.kind != "mend"]
+    now: list[Item | None] = [i for i in items if i.kind != "mend"]  # None where an item is gone
     where = _places(now)
     for edit in edits:
         if isinstance(edit, Insert):
+            here = [i for i in now if i is not None]
+            place = _place(here, edit.after)
             new = Item(edit.message, tuple(unpack(edit.sources)) or (entry,), -1, edit.how)
-            now.insert(_place(now, edit.after), new)
+            now = [*here[:place], new, *here[place:]]
             where = _places(now)
             continue
         named = {entry if i == SELF else i for i in unpack(edit.ids)}
-        near = {i for e in named for i in where.get(e, ())}
-        touched = sorted(i for i in near if named.issuperset(now[i].ids))
-        if not touched:
-            continue
-        first = touched[0]
-        if isinstance(edit, Replace):
-            now[first] = Item(edit.message, tuple(sorted({e for i in touched for e in now[i].ids})), -1, edit.how)
-            touched = touched[1:]
-        if touched:
-            gone = set(touched)
-            now = [item for i, item in enumerate(now) if i not in gone]
-            where = _places(now)
-    return now
+        near = sorted({i for e in named for i in where.get(e, ())})
+        touched = {i: item for i in near if (item := now[i]) is not None and named.issuperset(item.ids)}
+        for i in touched:
+            now[i] = None
+        if touched and isinstance(edit, Replace):
+            first = next(iter(touched))
+            ids = sorted({e for item in touched.values() for e in item.ids})
+            now[first] = Item(edit.message, tuple(ids), -1, edit.how)
+            for e in ids:
+                where[e].append(first)
+    return [i for i in now if i is not None]
 
 
-def _places(items: Sequence[Item]) -> dict[int, list[int]]:
+def _places(items: Sequence[Item | None]) -> dict[int, list[int]]:
     """Where each entry's items are."""
     places: dict[int, list[int]] = {}
     for i, item in enumerate(items):
-        for e in item.ids:
+        for e in () if item is None else item.ids:
             places.setdefault(e, []).append(i)
     return places
 
