@@ -26,7 +26,11 @@ ROOT = Path(os.environ.get("CLEW_TRANSCRIPTS") or HERE.parent / "shared" / "tran
 FOLDERS = ("claude-code", "pi", "openclaw", "openai-messages", "mini-swe-agent")
 SHARED = [p for folder in FOLDERS for p in sorted((ROOT / folder).glob("*")) if not p.name.endswith(".meta.json")]
 EXAMPLE = HERE / "examples" / "session.jsonl"
-POLICIES = [*(listing.name for listing in policies.available()), "pi:version=0.73.1", "qitos:lossless=true"]
+POLICIES = [
+    *(listing.name for listing in policies.available()),
+    "pi:version=0.73.1",
+    "qitos:lossless=false,summary_role=system",
+]
 WINDOWS = (8_000, 32_000, 200_000)
 PAYLOADS = {
     "openai": openai.encode,

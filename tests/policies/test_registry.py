@@ -19,10 +19,10 @@ def test_names_give_guarded_policies() -> None:
     assert policy("pi").name == "pi"
 
 
-def test_under_guard_a_summary_never_speaks_as_the_system() -> None:
-    assert qitos() == Guarded(QitOS(summary_role="user"))
-    assert QitOS().summary_role == "system", "QitOS's own way"
-    assert policy("qitos:summary_role=system") == Guarded(QitOS())
+def test_under_guard_a_summary_is_data_and_stands_for_what_it_saw() -> None:
+    assert qitos() == Guarded(QitOS(summary_role="user", lossless=True))
+    assert (QitOS().summary_role, QitOS().lossless) == ("system", False), "QitOS's own way"
+    assert policy("qitos:summary_role=system,lossless=false") == Guarded(QitOS())
 
 
 def test_settings() -> None:
@@ -31,7 +31,7 @@ def test_settings() -> None:
     assert made == Guarded(Pi(keep=20_000, reserve=10_000, version="0.73.1"), 200_000)
     assert made.budget(8_000).window == 200_000
     assert policy("pi:version=1.6").policy.version == "1.6", "a number where a text is asked for"
-    assert policy("qitos:lossless=true").policy.lossless is True
+    assert policy("qitos:lossless=no").policy.lossless is False
     assert policy("linear:").budget(9_000).window == 9_000
 
 

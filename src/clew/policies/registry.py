@@ -19,9 +19,9 @@ from clew.policies.harness.qitos import QitOS
 POLICIES: Mapping[str, type[Linear] | type[Pi] | type[QitOS]] = {"linear": Linear, "pi": Pi, "qitos": QitOS}
 """The harness policies, unguarded, by name."""
 
-GUARDED: Mapping[str, Mapping[str, Any]] = {"qitos": {"summary_role": "user"}}
-"""Settings whose default under guard is not the harness's own. A summary is made of what users and tools said, so it
-must not speak with the authority of the system prompt, where QitOS puts it."""
+GUARDED: Mapping[str, Mapping[str, Any]] = {"qitos": {"summary_role": "user", "lossless": True}}
+"""Settings whose default under guard is not the harness's own. QitOS puts the summary into a system message, though it
+is made of what users and tools said; and its summary stands for messages that the model never saw."""
 
 
 class Listing(Struct, frozen=True):
@@ -58,8 +58,9 @@ def pi(*, window: int = 0, **settings: Any) -> Guarded:
 def qitos(*, window: int = 0, **settings: Any) -> Guarded:
     """QitOS's compaction, guarded: previews of old messages, then a summary of all but the last rounds.
 
-    `window` in tokens (0: the session's); `settings` are the fields of `harness.qitos.QitOS`. One default differs:
-    the summary is a user message. `summary_role="system"` is what QitOS does.
+    `window` in tokens (0: the session's); `settings` are the fields of `harness.qitos.QitOS`. Two defaults
+    differ: the summary is a user message and is made of every message it stands for. `summary_role="system"` and
+    `lossless=False` are what QitOS does.
     Raises `UnknownName` or `BadBudget` on a setting that does not exist or cannot work.
     """
     return _made("qitos", settings, window)
