@@ -14,7 +14,7 @@ from clew.policies.registry import abbreviated
 
 def console() -> Console:
     """Standard output; 80 columns wide when nothing is known about it."""
-    out = Console(highlight=False, soft_wrap=False)
+    out = Console(highlight=False, soft_wrap=False, emoji=False)
     if not out.is_terminal and "COLUMNS" not in os.environ:
         out.width = 80
     return out
