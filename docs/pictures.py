@@ -25,8 +25,8 @@ COLOURS = {
     "assistant": "#4b6b95",
     "tool": "#b9c7da",
     "summary": "#c98a1b",
-    "mask": "#d7d9ee",
-    "shrink": "#d7d9ee",
+    "mask": "#9da2d3",
+    "shrink": "#9da2d3",
 }
 
 
