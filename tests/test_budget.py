@@ -6,7 +6,7 @@ from math import inf, nan
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clew.budget import Budget
@@ -59,6 +59,7 @@ NUMBERS = st.none() | st.integers(-10, 10**7) | st.floats()
 
 
 @given(NUMBERS, NUMBERS, NUMBERS, NUMBERS)
+@example(1.4757395258967648e20, None, 1.0, None)
 def test_a_budget_is_refused_or_in_order(window: Any, output: Any, trigger: Any, target: Any) -> None:
     try:
         budget = Budget.of(window, output=output, trigger=trigger, target=target)

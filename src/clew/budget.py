@@ -64,10 +64,10 @@ class Budget(Struct, frozen=True):
         for name, value in given.items():
             if value is not None or name in ("window", "media_bytes"):
                 _check_number(name, value, whole=name not in ("trigger", "target"))
+        window, media_bytes = int(window), int(media_bytes)
         if window < LEAST_WINDOW:
             raise BadBudget(f"a window of {window:,} tokens cannot hold a conversation; windows are given in tokens")
-        if output is None:
-            output = min(OUTPUT, window // 10)
+        output = min(OUTPUT, window // 10) if output is None else int(output)
         space = window - output
         if output < 0 or space < LEAST_INPUT:
             raise BadBudget(f"an output reserve of {output:,} leaves {space:,} of a window of {window:,} tokens")
@@ -77,7 +77,7 @@ class Budget(Struct, frozen=True):
         below = _tokens("target", above // 2 if target is None else target, space, window, output)
         if below > above:
             raise BadBudget(f"target {below:,} is above trigger {above:,} (prompt space {space:,} tokens)")
-        return cls(int(window), int(output), above, below, int(media_bytes))
+        return cls(window, output, above, below, media_bytes)
 
 
 def _check_number(name: str, value: object, *, whole: bool) -> None:
