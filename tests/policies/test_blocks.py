@@ -42,26 +42,16 @@ TALK = [
 
 def test_limits_and_comparisons() -> None:
     view = view_of(TALK)
-    assert triggers.fraction(200_000, 0.9) == 180_000
     assert triggers.reserve(200_000, 16_384) == 183_616
     assert triggers.above(view, view.tokens) is None
     assert triggers.above(view, view.tokens - 1).limit == view.tokens - 1
-    assert triggers.reached(view, view.tokens).tokens == view.tokens
-    assert triggers.reached(view, view.tokens + 1) is None
-    assert triggers.longer(view, len(TALK)) is None
-    assert triggers.longer(view, len(TALK) - 1).reason == "threshold"
 
 
-def test_cuts_by_rounds_turns_and_messages() -> None:
+def test_where_rounds_turns_and_safe_cuts_are() -> None:
     view = view_of(TALK)
     assert cuts.rounds(view) == [2, 5, 7]
     assert cuts.turns(view) == [1, 6]
-    assert [cuts.keep_rounds(view, n) for n in range(5)] == [9, 7, 5, 2, 1]
-    assert [cuts.keep_turns(view, n) for n in range(4)] == [9, 6, 1, 1]
     assert [cuts.safe_before(view, i) for i in range(10)] == [1, 1, 2, 2, 2, 5, 6, 7, 7, 9]
-    assert [cuts.safe_after(view, i) for i in range(10)] == [1, 1, 2, 5, 5, 5, 6, 7, 9, 9]
-    assert cuts.middle(view, 2, 3) == (5, 6)
-    assert cuts.middle(view, 5, 5) == (6, 6)
 
 
 def test_a_cut_by_tokens_keeps_what_fits() -> None:
@@ -81,12 +71,8 @@ def test_every_cut_is_safe(messages: list[Message], n: int) -> None:
     view = view_of(messages)
     safe = view.safe_cuts()
     for index in (
-        cuts.keep_rounds(view, n),
-        cuts.keep_turns(view, n),
         cuts.keep_tokens(view, n * 20),
         cuts.safe_before(view, max(n, 0)),
-        cuts.safe_after(view, max(n, 0)),
-        *cuts.middle(view, max(n, 0), 3),
     ):
         assert index in safe
         assert index >= view.head() or view.head() == len(view.items)
