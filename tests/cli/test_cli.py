@@ -193,3 +193,26 @@ def test_unknown_session_and_entry(clew: Run, transcript: Path) -> None:
 def test_help_and_no_arguments(clew: Run) -> None:
     assert "replay" in clew("--help").stdout
     assert "replay" in clew().stdout
+
+
+@pytest.mark.parametrize("number", ["²", "-1", "9" * 5_000, "0x1", ""])
+def test_an_entry_has_a_number_of_a_sensible_size(clew: Run, transcript: Path, number: str) -> None:
+    clew("import", transcript.name)
+    session = json.loads(clew("sessions", "--json").stdout)[0]["id"]
+    assert "an entry is written SESSION:ENTRY" in refused(clew("expand", f"{session}:{number}", code=2))
+
+
+def test_the_store_may_be_an_address(clew: Run, transcript: Path, tmp_path: Path) -> None:
+    before = {*tmp_path.iterdir()}
+    assert "no store for http://" in refused(clew("import", transcript.name, "--db", "http://x/y", code=2))
+    assert "the store's path is empty" in refused(clew("import", transcript.name, "--db", "sqlite:///", code=2))
+    assert {*tmp_path.iterdir()} == before
+    clew("import", transcript.name, "--db", "sqlite:///other.db")
+    assert (tmp_path / "other.db").is_file()
+    assert "session.json" in clew("sessions", "--db", "sqlite:///other.db").stdout
+
+
+def test_a_setting_is_given_once(clew: Run, transcript: Path) -> None:
+    done = clew("replay", transcript.name, "--policy", "pi:keep=2000,keep=3000", code=2)
+    assert "sets keep twice" in refused(done)
+    assert "--model is empty" in refused(clew("replay", transcript.name, "--model", " ", code=2))

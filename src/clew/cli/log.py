@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +18,7 @@ from clew.sessions import Session
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Failed, Label, Note, Pin, Said
 from clew.transcripts import import_file
 
-Db = Annotated[Path | None, typer.Option(help="The store (default: CLEW_DB, or your own).")]
+Db = Annotated[str | None, typer.Option(help="The store (default: CLEW_DB, or your own).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -105,7 +106,7 @@ def expand(
 ) -> None:
     """Prints the originals behind a compaction, whole; a message entry is printed as it is."""
     session, _, number = entry.rpartition(":")
-    if not session or not number.isdigit():
+    if not session or re.fullmatch("[0-9]{1,18}", number) is None:
         raise UnknownName(f"an entry is written SESSION:ENTRY, for instance 3fa9:118, not {entry!r}")
     with Session.open(options.existing_store(db), session, mode="read") as s:
         originals = s.expand(int(number))

@@ -20,17 +20,17 @@ def console() -> Console:
     return out
 
 
-def store_path(given: Path | None) -> str:
+def store_path(given: str | None) -> str:
     """The store named on the command line, else by CLEW_DB, else the user's own."""
     if given is not None:
-        return str(given)
+        return given
     if named := os.environ.get("CLEW_DB"):
         return named
     home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return str(Path(home) / "clew" / "clew.db")
 
 
-def existing_store(given: Path | None) -> str:
+def existing_store(given: str | None) -> str:
     """The same, but it must be there already: reading commands create nothing."""
     path = store_path(given)
     if "://" not in path and not Path(path).exists():
@@ -50,4 +50,6 @@ def tokens(text: str) -> int:
 
 def model(name: str) -> Model:
     """The model that writes summaries: "extractive", or any name LiteLLM knows."""
+    if not name.strip():
+        raise UnknownName('--model is empty; give "extractive", or a name LiteLLM knows')
     return Extractive() if name == "extractive" else LiteLLM(name)

@@ -43,7 +43,7 @@ def replay(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the replayed session in the store, for show and expand.")
     ] = False,
-    db: Annotated[Path | None, typer.Option(help="The store for --keep (default: CLEW_DB, or your own).")] = None,
+    db: Annotated[str | None, typer.Option(help="The store for --keep (default: CLEW_DB, or your own).")] = None,
 ) -> None:
     """Feeds recorded sessions to a context policy, call by call, and shows what comes of it.
 

@@ -111,11 +111,15 @@ def _made(name: str, settings: Mapping[str, Any], window: int) -> Guarded:
 
 
 def _pairs(spec: str, text: str) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
     for piece in filter(None, (p.strip() for p in text.split(","))):
-        key, equals, value = piece.partition("=")
+        key, equals, value = (part.strip() for part in piece.partition("="))
         if not equals:
             raise BadBudget(f"{piece!r} in policy {spec!r} is not of the form setting=value")
-        yield key.strip(), value.strip()
+        if key in seen:
+            raise BadBudget(f"policy {spec!r} sets {key} twice")
+        seen.add(key)
+        yield key, value
 
 
 def _value(policy: str, key: str, text: str, kind: Any) -> Any:
