@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from clew.errors import BadPayload
+
 Meta = Mapping[str, Any]
 """Provider fields that have no meaning to Clew, kept so that a codec can write the payload back
 exactly. Keyed by codec name: `{"anthropic": {"cache_control": {...}}}`."""
@@ -179,7 +181,13 @@ def tool(call_id: str, text: str, *, is_error: bool = False, name: str = "") -> 
 
 
 def _parts(parts: Iterable[str | Part]) -> tuple[Part, ...]:
-    return tuple(Text(p) if isinstance(p, str) else p for p in parts)
+    return tuple(Text(p) if isinstance(p, str) else _part(p) for p in parts)
+
+
+def _part(value: Part) -> Part:
+    if not isinstance(value, Part):
+        raise BadPayload(f"a message is made of strings and parts such as Text, not of {value!r:.80}")
+    return value
 
 
 T = TypeVar("T", bound=Struct)

@@ -12,8 +12,9 @@ import pytest
 
 import clew
 from clew.errors import BadPayload, SessionBusy, StoreError, UnknownName
-from clew.messages import Image, Message, Text, ToolCall, assistant, system, tool, user
-from clew.sessions import Draft, Note, Pin, Said, Session
+from clew.messages import Image, Message, Text, ToolCall, Usage, assistant, system, tool, user
+from clew.policies import Guarded
+from clew.sessions import Compaction, Draft, Drop, Note, Pin, Said, Session
 from clew.sessions.view import NO_RESULT
 from plain import Letters, Older, opened, texts
 
@@ -375,3 +376,74 @@ def test_a_claim_keeps_others_from_writing_before_anything_is_written(tmp_path: 
         one.append(user("c"))
         with pytest.raises(StoreError, match='opened with mode="read"'):
             opened(path, id, mode="read").claim()
+
+
+WRONG = {
+    "role": Message("usr", (Text("a"),)),  # type: ignore[arg-type]
+    "parts[0]": Message("user", (None,)),  # type: ignore[arg-type]
+    "parts[0].text": user(Text(None)),  # type: ignore[arg-type]
+    "parts[0].content[0].text": tool("c1", None),  # type: ignore[arg-type]
+    "parts[0].arguments": assistant(ToolCall("c1", "bash", {"a": 1})),  # type: ignore[arg-type]
+    "parts[0].id": assistant(ToolCall(1, "bash")),  # type: ignore[arg-type]
+    "usage.input": assistant("a", usage=Usage("3")),  # type: ignore[arg-type]
+    "meta": Message("user", (Text("a"),), meta=None),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("place", WRONG)
+def test_what_could_not_be_read_again_is_not_written(place: str) -> None:
+    with opened() as session:
+        session.append(user("a"))
+        with pytest.raises(BadPayload) as caught:
+            session.append(WRONG[place])
+        assert f"`$.message.{place}`" in str(caught.value)
+        assert session.leaf == 1
+
+
+def test_an_edit_that_could_not_be_read_again_is_not_written() -> None:
+    with opened() as session:
+        session.append(user("a"))
+        bad = Compaction((Drop((1,)),), reason=None)  # type: ignore[arg-type]
+        with pytest.raises(BadPayload, match=r"\$\.reason"):
+            session.append_many([Draft(bad)])
+        assert session.leaf == 1
+
+
+@pytest.mark.parametrize("value", ["hello", {"role": "user", "content": "hello"}, [user("hello")], None])
+def test_only_messages_are_appended_and_the_error_says_how_to_make_one(value: Any) -> None:
+    with opened() as session:
+        for append in (session.append, lambda v: session.append_many([v])):
+            with pytest.raises(BadPayload, match=r"not a value of type \w+; clew.messages makes one"):
+                append(value)
+        assert session.leaf is None
+
+
+@pytest.mark.parametrize("part", [None, 5, {"type": "text", "text": "a"}])
+def test_a_message_is_made_of_strings_and_parts(part: Any) -> None:
+    with pytest.raises(BadPayload, match="strings and parts"):
+        user("a", part)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("policy", "pi"),
+        ("policy", clew.policies.pi),
+        ("policy", clew.policies),
+        ("policy", Guarded),
+        ("model", "anthropic/claude-haiku-4-5"),
+        ("counter", "o200k"),
+    ],
+)
+def test_a_name_where_the_thing_is_wanted(name: str, value: Any) -> None:
+    settings: dict[str, Any] = {name: value}
+    with pytest.raises(UnknownName, match=f"is not a {name}; make one with clew"):
+        Session.open("memory://", **settings)
+
+
+def test_it_shows_what_it_is() -> None:
+    with opened(title="一") as session:
+        session.append(user("a"))
+        assert repr(session) == f"<Session {session.id} '一' at entry 1>"
+    with Session.open("memory://") as session:
+        assert repr(session) == f"<Session {session.id} at entry None>"

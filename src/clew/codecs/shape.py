@@ -35,7 +35,8 @@ class Spot(Struct, frozen=True):
 def an_object(value: Any, at: Spot) -> Json:
     """The value if it is a JSON object."""
     if not isinstance(value, dict):
-        at.fail(f"expected an object, not {_kind(value)}")
+        hint = "; its model_dump() is one" if hasattr(value, "model_dump") else ""
+        at.fail(f"expected an object, not {_kind(value)}{hint}")
     return value
 
 
@@ -145,4 +146,6 @@ def count(data: Any, *path: str) -> int:
 
 def _kind(value: Any) -> str:
     names = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string"}
-    return names.get(type(value), "a list" if isinstance(value, list) else "an object")
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    return names.get(type(value), f"a Python value of type {type(value).__name__}")

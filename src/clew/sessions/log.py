@@ -13,18 +13,26 @@ from clew.errors import BadPayload, LeaseLost, StoreError, UnknownName
 from clew.sessions.entries import LEAF, Body, Draft, Entry, Label, Note
 from clew.sessions.tree import Damage, Node, Tree, runs
 from clew.storage.rows import EntryRow, SessionRow
-from clew.storage.store import Store
+from clew.storage.store import Repeated, Store
 
 _DECODER: msgspec.json.Decoder[Body] = msgspec.json.Decoder(Body)
 _ENCODER = msgspec.json.Encoder()
 
 
 def encoded(body: Body) -> bytes:
-    """The JSON of a body. Raises `UnicodeEncodeError` on a lone surrogate, `BadPayload` on what is not JSON."""
+    """The JSON of a body, read back once: what the log takes can be read again.
+
+    Structs do not check their fields. Raises `UnicodeEncodeError` on a lone surrogate, `BadPayload` on what is not
+    JSON or has a field of the wrong type.
+    """
     try:
-        return _ENCODER.encode(body)
+        data = _ENCODER.encode(body)
+        _DECODER.decode(data)
+        return data
     except TypeError as error:
         raise BadPayload(f"{error}; what goes into the log must be JSON") from error
+    except msgspec.ValidationError as error:
+        raise BadPayload(f"{error}; clew.messages has the types") from error
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -102,10 +110,7 @@ class Log:
 
     def held(self, keys: Sequence[str]) -> dict[str, int]:
         """Which of these keys the log has, and the ids of their entries; looked up by index."""
-        held: dict[str, int] = {}
-        for segment in self.segments if keys else ():
-            held |= self.store.held(self.row.namespace, segment.session, keys, segment.last)
-        return held
+        return self._held(self.segments, keys)
 
     def unreadable(self) -> list[Damage]:
         """The entries that cannot be read, found by reading all of them."""
@@ -145,10 +150,18 @@ class Log:
     def append(self, drafts: Sequence[Draft], bodies: Sequence[bytes]) -> list[Entry]:
         """Adds entries, whose bodies come encoded too, in one transaction; the leaf moves to the last new one.
 
-        A draft with a key that the log holds gives the entry that is there.
+        A draft with a key that the log holds gives the entry that is there. Nearly all keys are new:
+        those of this session are looked up only when the store finds one of them repeated.
         """
         self.claim()
-        held = self.held([d.key for d in drafts if d.key])
+        keys = [d.key for d in drafts if d.key]
+        try:
+            return self._append(drafts, bodies, self._held(self.segments[:-1], keys))
+        except Repeated:
+            self.claim()
+            return self._append(drafts, bodies, self.held(keys))
+
+    def _append(self, drafts: Sequence[Draft], bodies: Sequence[bytes], held: dict[str, int]) -> list[Entry]:
         fresh: dict[int, Entry] = {}
         rows: list[EntryRow] = []
         ids: list[int] = []
@@ -239,6 +252,12 @@ class Log:
     def _grow(self, segment: Segment, after: int, due: int) -> None:
         links = self.store.links(self.row.namespace, segment.session, after + 1, segment.last)
         self.faults.extend(self.tree.grow(links, after, due))
+
+    def _held(self, segments: Sequence[Segment], keys: Sequence[str]) -> dict[str, int]:
+        held: dict[str, int] = {}
+        for segment in segments if keys else ():
+            held |= self.store.held(self.row.namespace, segment.session, keys, segment.last)
+        return held
 
     def _rows(self, ids: Iterable[int]) -> Iterator[EntryRow]:
         for first, last in runs(ids):

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clew.errors import StoreError, UnknownName
+from clew.errors import BadPayload, StoreError, UnknownName
 from clew.messages import Message, sanitized
 from clew.sessions.entries import Body, Draft, Entry, Label, Pin, Said
 from clew.sessions.expand import originals
@@ -55,6 +55,10 @@ class Record:
             self._log.release()
         finally:
             self._log.store.close()
+
+    def __repr__(self) -> str:
+        title = f" {self.title!r}" if self.title else ""
+        return f"<{type(self).__name__} {self.id}{title} at entry {self.leaf}>"
 
     def __enter__(self: Self) -> Self:
         return self
@@ -119,9 +123,9 @@ class Record:
 
         Lone surrogates in it become U+FFFD, and the entry says how many (`entry.body.replaced`). With a
         `key` that the session already holds nothing is added, and the entry that is there comes back.
-        Raises `BadPayload` when its `meta` is not JSON.
+        Raises `BadPayload` on what is no message, has a field of the wrong type, or `meta` that is not JSON.
         """
-        return self._add([Draft(Said(message), key=key)])[0]
+        return self._add([_draft(message, key)])[0]
 
     def append_many(self, items: Iterable[Message | Draft]) -> list[Entry]:
         """Adds messages and drafts, all or none, in one transaction; returns one entry for each.
@@ -131,7 +135,7 @@ class Record:
         one. The leaf moves to the last entry that was added. The items are held in memory: to import
         more than that, call it for some thousands at a time; each call is then durable by itself.
         """
-        return self._add([item if isinstance(item, Draft) else Draft(Said(item)) for item in items])
+        return self._add([item if isinstance(item, Draft) else _draft(item) for item in items])
 
     def pin(self, text: str) -> Entry:
         """Adds a text that no compaction may lose."""
@@ -214,6 +218,9 @@ class Record:
             counted = self._counted(draft)
             counted.key.encode()
             return counted, encoded(counted.body)
+        except (AttributeError, TypeError):
+            encoded(draft.body)  # a field of the wrong type cannot be counted either, and this says which
+            raise
         except UnicodeEncodeError:
             clean, replaced = sanitized(draft)[0], sanitized(draft.body)[1]
             counted = self._counted(clean)
@@ -227,3 +234,12 @@ class Record:
             return draft
         said = Said(body.message, self._counter.message(body.message), self._counter.name)
         return Draft(said, draft.parent, draft.key, draft.at)
+
+
+def _draft(message: Message, key: str = "") -> Draft:
+    if not isinstance(message, Message):
+        raise BadPayload(
+            f"a session takes a Message, not a value of type {type(message).__name__}; clew.messages makes one of a "
+            "text (`user(text)`), clew.codecs of a provider's payload (`openai.decode([payload])[0]`)"
+        )
+    return Draft(Said(message), key=key)

@@ -300,6 +300,13 @@ def _context(
     tools: Sequence[Mapping[str, Any]],
     reader: Callable[[str], str | None] | None,
 ) -> Context:
+    for name, value, made in (
+        ("policy", policy, "clew.policies: `policies.pi(window=200_000)`"),
+        ("model", model, "clew.models: `Extractive()`, `LiteLLM(name)`"),
+        ("counter", counter, "clew.tokens: `Heuristic()`, `counter(name)`"),
+    ):
+        if isinstance(value, str | type) or (value is not None and not hasattr(value, "name")):
+            raise UnknownName(f"{name}={value!r} is not a {name}; make one with {made}")
     if counter is None:
         counter = Heuristic()
     if model is None:
