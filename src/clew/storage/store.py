@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from sqlalchemy import Connection, insert
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.sql import ClauseElement
 
 from clew.errors import LeaseLost, SessionBusy, StoreError, UnknownName
@@ -23,6 +23,10 @@ from clew.storage import lease, statements
 from clew.storage.rows import EntryRow, SessionRow
 from clew.storage.schema import sessions
 from clew.storage.statements import BATCH
+
+
+class Repeated(StoreError):
+    """An entry was not added because the session has one with its key (or, in a damaged file, its id)."""
 
 
 class Store:
@@ -164,7 +168,8 @@ class Store:
     def append(self, namespace: str, session: str, owner: str, rows: Sequence[EntryRow], leaf: int | None) -> None:
         """Adds entries (at least one) and moves the leaf, in one transaction that is on disk when this returns.
 
-        Renews the lease. Raises `LeaseLost`, with nothing written, when `owner` does not have it.
+        Renews the lease. With nothing written, raises `LeaseLost` when `owner` does not have it and
+        `Repeated` when one of the entries is there already.
         """
         now = time.time()
         values = {
@@ -182,7 +187,10 @@ class Store:
         with self._writing() as db:
             if db.exec_driver_sql(self._advance.sql, self._advance.values(values)).rowcount != 1:
                 raise _lost(session)
-            db.exec_driver_sql(self._add.sql, records if len(records) > 1 else records[0])
+            try:
+                db.exec_driver_sql(self._add.sql, records if len(records) > 1 else records[0])
+            except IntegrityError as error:
+                raise Repeated(f"{self.where}: {error.orig}; nothing was written") from error
 
     def move(self, namespace: str, session: str, owner: str, leaf: int | None) -> None:
         """Moves the leaf; as durable, and as strict about the lease, as `append`."""
