@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args, get_type_hints
+
 import msgspec
 import pytest
 
@@ -76,3 +78,9 @@ def test_the_listing_shows_every_setting_with_its_default() -> None:
         assert listing.summary
         made = policy(listing.name)
         assert listing.settings == {**msgspec.structs.asdict(made.policy), "window": made.window}
+
+
+@pytest.mark.parametrize(("make", "kind"), [(linear, Linear), (pi, Pi), (qitos, QitOS)])
+def test_editors_and_type_checkers_know_every_setting(make: Any, kind: type[msgspec.Struct]) -> None:
+    (told,) = get_args(get_type_hints(make)["settings"])
+    assert get_type_hints(told) == get_type_hints(kind)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, TypedDict, Unpack, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +15,7 @@ from clew.errors import BadBudget, UnknownName
 from clew.policies.guard import Guarded
 from clew.policies.harness.linear import Linear
 from clew.policies.harness.pi import Pi
+from clew.policies.harness.pi_entries import Version
 from clew.policies.harness.qitos import QitOS
 
 POLICIES: Mapping[str, type[Linear] | type[Pi] | type[QitOS]] = {"linear": Linear, "pi": Pi, "qitos": QitOS}
@@ -32,12 +34,43 @@ class Listing(Struct, frozen=True):
     settings: Mapping[str, Any]
 
 
+# Written out for type checkers and editors; the structs have the defaults, and what the settings mean.
+
+
+class LinearSettings(TypedDict, total=False):
+    """What `linear` takes: the fields of `harness.linear.Linear`."""
+
+    output: int | None
+
+
+class PiSettings(TypedDict, total=False):
+    """What `pi` takes: the fields of `harness.pi.Pi`."""
+
+    reserve: int | None
+    keep: int | None
+    version: Version
+
+
+class QitOSSettings(TypedDict, total=False):
+    """What `qitos` takes: the fields of `harness.qitos.QitOS`."""
+
+    max_tokens: int | None
+    keep_last_rounds: int
+    keep_last_messages: int
+    long_chars: int
+    preview_chars: int
+    summary_max_chars: int
+    summary_input_messages: int
+    summary_role: Literal["system", "user"]
+    lossless: bool
+
+
 def available() -> tuple[Listing, ...]:
     """All policies, in the order of their names."""
     return tuple(Listing(name, _summary(kind), _settings(name)) for name, kind in sorted(POLICIES.items()))
 
 
-def linear(*, window: int = 0, **settings: Any) -> Guarded:
+def linear(*, window: int = 0, **settings: Unpack[LinearSettings]) -> Guarded:
     """Mini-SWE-Agent's linear history, guarded: nothing is touched until the view would not fit.
 
     `window` in tokens (0: the session's); `settings` are the fields of `harness.linear.Linear`.
@@ -46,7 +79,7 @@ def linear(*, window: int = 0, **settings: Any) -> Guarded:
     return _made("linear", settings, window)
 
 
-def pi(*, window: int = 0, **settings: Any) -> Guarded:
+def pi(*, window: int = 0, **settings: Unpack[PiSettings]) -> Guarded:
     """Pi's compaction, guarded: one summary for what is older than a number of tokens.
 
     `window` in tokens (0: the session's); `settings` are the fields of `harness.pi.Pi`.
@@ -55,7 +88,7 @@ def pi(*, window: int = 0, **settings: Any) -> Guarded:
     return _made("pi", settings, window)
 
 
-def qitos(*, window: int = 0, **settings: Any) -> Guarded:
+def qitos(*, window: int = 0, **settings: Unpack[QitOSSettings]) -> Guarded:
     """QitOS's compaction, guarded: previews of old messages, then a summary of all but the last rounds.
 
     `window` in tokens (0: the session's); `settings` are the fields of `harness.qitos.QitOS`. Two defaults
@@ -132,7 +165,16 @@ def _value(policy: str, key: str, text: str, kind: Any) -> Any:
             return msgspec.convert(read(text), kind)
         except (ValueError, msgspec.ValidationError):
             continue
-    raise BadBudget(f"policy {policy}: {key}={text!r} is not of the kind {getattr(kind, '__name__', kind)}")
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    wanted = f"none of {', '.join(map(repr, choices))}" if choices else f"not {_words(kind)}"
+    raise BadBudget(f"policy {policy}: {key}={text!r} is {wanted}")
+
+
+def _words(kind: Any) -> str:
+    """A type in words, without the None that no text stands for."""
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    kinds = get_args(kind) or (kind,)
+    return " or ".join(names.get(k, str(k)) for k in kinds if k is not NoneType)
 
 
 def _bool(text: str) -> bool:
