@@ -8,11 +8,13 @@ import os
 import pty
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import clew as package
 from clew.cli.replay import LONG
 from clew.codecs import anthropic
 from coding_session import coding_session
@@ -161,7 +163,9 @@ def test_show_for_people(clew: Run, transcript: Path) -> None:
         (("replay", "session.json", "--window", "500k"), "500_000"),
         (("replay", "session.json", "--window", "many"), "'many'"),
         (("replay", "session.json", "--window", "1.2.3k"), "'1.2.3k'"),
-        (("replay", "session.json", "--window", "-5"), "-5"),
+        (("replay", "session.json", "--window", "-5"), "--window takes a number of tokens, not -5"),
+        (("replay", "session.json", "--window", "0"), "--window takes a number of tokens, not 0"),
+        (("replay", "session.json", "--policy", "pi:version=3"), "'3' is none of '0.73.1', '1.6'"),
         (("replay", "session.json", "--window", "12"), "12"),
         (("replay", "session.json", "--prices", "nonesuch"), "nonesuch"),
         (("replay", "session.json", "--counter", "nonesuch"), "nonesuch"),
@@ -188,6 +192,12 @@ def test_unknown_session_and_entry(clew: Run, transcript: Path) -> None:
     session = json.loads(clew("sessions", "--json").stdout)[0]["id"]
     assert "zzz" in refused(clew("show", "zzz", code=2))
     assert "99999" in refused(clew("expand", f"{session}:99999", code=2))
+
+
+def test_the_version_is_the_package_s(clew: Run) -> None:
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
+    assert clew("--version").stdout == f"clew {declared}\n"
+    assert package.__version__ == declared
 
 
 def test_help_and_no_arguments(clew: Run) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
+import clew
 from clew.cli import log, output, replay
 from clew.errors import ClewError
 
@@ -25,7 +27,13 @@ app.command("expand")(log.expand)
 
 
 @app.callback(invoke_without_command=True)
-def _frame(context: typer.Context) -> None:
+def _frame(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"clew {clew.__version__}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

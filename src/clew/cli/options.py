@@ -41,11 +41,14 @@ def existing_store(given: str | None) -> str:
 def tokens(text: str) -> int:
     """A number of tokens as written on the command line: 200000 or 200_000."""
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
         meant = abbreviated(text)
         hint = "" if meant is None else f"; write {meant:_}"
         raise BadBudget(f"--window takes a number of tokens, not {text!r}{hint}") from None
+    if number < 1:
+        raise BadBudget(f"--window takes a number of tokens, not {text}")
+    return number
 
 
 def model(name: str) -> Model:
