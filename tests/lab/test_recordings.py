@@ -22,9 +22,8 @@ from clew.transcripts import Recording, recording
 from provider_rules import violations
 
 HERE = Path(__file__).parents[2]
-ROOT = Path(os.environ.get("CLEW_TRANSCRIPTS") or HERE.parent / "shared" / "transcripts")
 FOLDERS = ("claude-code", "pi", "openclaw", "openai-messages", "mini-swe-agent")
-SHARED = [p for folder in FOLDERS for p in sorted((ROOT / folder).glob("*")) if not p.name.endswith(".meta.json")]
+SHARED = [p for folder in FOLDERS for p in sorted((RECORDINGS / folder).glob("*")) if not p.name.endswith(".meta.json")]
 EXAMPLE = HERE / "examples" / "session.jsonl"
 POLICIES = [
     *(listing.name for listing in policies.available()),

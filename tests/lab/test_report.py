@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from clew import policies
-from clew.lab.replay import Result, run_replay
+from clew.lab.replay import run_replay
 from clew.lab.report import html
+from clew.lab.result import Result
 from clew.messages import assistant, user
 from clew.models import Extractive
 from clew.models.prices import Price

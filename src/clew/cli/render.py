@@ -8,7 +8,7 @@ from rich.table import Table
 from clew.cli.output import literal
 from clew.errors import UnknownName
 from clew.lab.chart import short, text_chart
-from clew.lab.replay import FATES, Result
+from clew.lab.result import FATES, Result
 
 FATE_WORDS = {
     "kept": "in view, word for word",

@@ -16,7 +16,8 @@ from clew.cli import options, render
 from clew.cli.output import literal, write_json
 from clew.errors import UnknownName
 from clew.lab import report
-from clew.lab.replay import Result, run_replay
+from clew.lab.replay import run_replay
+from clew.lab.result import Result
 from clew.messages import Message
 from clew.models.prices import price
 from clew.tokens import counter as named_counter
