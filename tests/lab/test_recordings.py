@@ -6,7 +6,6 @@ compaction, and every sixteenth of those that only grew; for the example session
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from clew.sessions.rules import violations as broken_rules
 from clew.tokens import Heuristic
 from clew.transcripts import Recording, recording
 from provider_rules import violations
+from recordings import RECORDINGS
 
 HERE = Path(__file__).parents[2]
 FOLDERS = ("claude-code", "pi", "openclaw", "openai-messages", "mini-swe-agent")

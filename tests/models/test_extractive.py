@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,9 @@ from clew.models.extractive import extract
 from clew.tokens import Heuristic
 from clew.transcripts import recording
 from conversations import conversations, texts
+from recordings import RECORDINGS
 
 ROOT = Path(__file__).parent.parent.parent
-SHARED = Path(os.environ.get("CLEW_TRANSCRIPTS", ROOT.parent / "shared" / "transcripts"))
 COUNTER = Heuristic()
 
 
@@ -328,7 +327,7 @@ def test_as_a_model():
 
 
 def recordings() -> list[Path]:
-    return [ROOT / "examples" / "session.jsonl", *sorted(SHARED.rglob("*.json*"))]
+    return [ROOT / "examples" / "session.jsonl", *sorted(RECORDINGS.rglob("*.json*"))]
 
 
 def test_real_sessions():
