@@ -9,30 +9,12 @@ from typing import Any
 
 import msgspec
 
-from clew.errors import BadPayload, LeaseLost, StoreError, UnknownName
+from clew.errors import LeaseLost, StoreError, UnknownName
 from clew.sessions.entries import LEAF, Body, Draft, Entry, Label, Note
+from clew.sessions.stored import decoded
 from clew.sessions.tree import Damage, Node, Tree, runs
 from clew.storage.rows import EntryRow, SessionRow
 from clew.storage.store import Repeated, Store
-
-_DECODER: msgspec.json.Decoder[Body] = msgspec.json.Decoder(Body)
-_ENCODER = msgspec.json.Encoder()
-
-
-def encoded(body: Body) -> bytes:
-    """The JSON of a body, read back once: what the log takes can be read again.
-
-    Structs do not check their fields. Raises `UnicodeEncodeError` on a lone surrogate, `BadPayload` on what is not
-    JSON or has a field of the wrong type.
-    """
-    try:
-        data = _ENCODER.encode(body)
-        _DECODER.decode(data)
-        return data
-    except TypeError as error:
-        raise BadPayload(f"{error}; what goes into the log must be JSON") from error
-    except msgspec.ValidationError as error:
-        raise BadPayload(f"{error}; clew.messages has the types") from error
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -269,7 +251,7 @@ class Log:
 
     def _entry(self, row: EntryRow) -> Entry | None:
         try:
-            body = _DECODER.decode(row.body)
+            body = decoded(row.body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError):
             return None
         return Entry(row.id, self.tree.parents[row.id], body, _seconds(row.at), str(row.key))

@@ -15,7 +15,8 @@ from clew.errors import BadPayload, StoreError, UnknownName
 from clew.messages import Message, sanitized
 from clew.sessions.entries import Body, Draft, Entry, Label, Pin, Said
 from clew.sessions.expand import originals
-from clew.sessions.log import Log, encoded
+from clew.sessions.log import Log
+from clew.sessions.stored import encoded
 from clew.sessions.tree import Damage, Node
 from clew.tokens.protocol import TokenCounter
 
