@@ -15,6 +15,7 @@ from clew.cli.output import literal, write_json
 from clew.errors import UnknownName
 from clew.lab.plain import as_text, span
 from clew.sessions import Session
+from clew.sessions.edits import unpack
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Failed, Label, Note, Pin, Said
 from clew.transcripts import import_file
 
@@ -88,7 +89,10 @@ def show(
         shown = s.view
         if json:
             write_json(
-                [{"entries": i.ids, "kind": i.kind, "tokens": i.count, "message": i.message} for i in shown.items]
+                [
+                    {"entries": list(unpack(i.ids)), "kind": i.kind, "tokens": i.count, "message": i.message}
+                    for i in shown.items
+                ]
             )
             return
         out.print(f"session {s.id}: {len(shown.items):,} messages, {shown.tokens:,} tokens in view")

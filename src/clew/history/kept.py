@@ -20,6 +20,7 @@ from clew.history.raw import Occasion, metadata_of
 from clew.history.translate import logged, role_of, shown, whole
 from clew.messages import Message
 from clew.policies.harness.qitos import META
+from clew.sessions.edits import unpack
 from clew.sessions.entries import Draft, Note, Said
 from clew.sessions.policy import Policy
 from clew.sessions.session import Session
@@ -125,7 +126,7 @@ class Kept:
         self._waiting -= {result.call_id for result in message.results}
 
     def _step(self, item: Item) -> int:
-        return max((self._steps.get(i, 0) for i in item.ids), default=0)
+        return max((self._steps.get(i, 0) for i in unpack(item.ids)), default=0)
 
     def _given(self, items: Sequence[Item]) -> list[HistoryMessage]:
         return [m for item in items for m in shown(item, self._step(item), self.plan.name)]

@@ -8,7 +8,7 @@ the same branch gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import ceil
 from typing import Any, Literal, overload
@@ -17,9 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.messages import Message, Text, ToolResult, user
-from clew.sessions.edits import SELF, Edit, How, Insert, Replace, unpack
+from clew.sessions.edits import SELF, Edit, How, Ids, Insert, Replace, pack
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Pin, Said
 from clew.sessions.media import media_size
+from clew.sessions.spans import Index, Spans
 from clew.tokens.protocol import Learning, TokenCounter
 
 NO_RESULT = "[no result of this call was recorded]"
@@ -29,14 +30,14 @@ Kind = Literal["message", "mend"] | How
 
 
 class Item(Struct, frozen=True, gc=False):
-    """One message of a view, the entries it stands for (ascending), and its count by the session's counter.
+    """One message of a view, the entries it stands for (packed), and its count by the session's counter.
 
     `kind` says how it came about: "message" as logged, "mend" put in to keep the view valid,
     otherwise the `how` of the edit that made it.
     """
 
     message: Message
-    ids: tuple[int, ...]
+    ids: Ids
     count: int
     kind: Kind = "message"
 
@@ -166,7 +167,7 @@ class Projection(Struct, frozen=True):
     count: int = 0
     media: int = 0
     open: tuple[tuple[str, str], ...] = ()
-    owner: tuple[int, ...] = ()
+    owner: Ids = ()
     stub: int = -1
     overhead: int = 0
     pins: tuple[str, ...] = ()
@@ -213,7 +214,7 @@ class Projection(Struct, frozen=True):
             return self
         return replace(self, counter=self.counter.learned(self.count + self.overhead, message.usage.prompt))
 
-    def _add(self, message: Message, ids: tuple[int, ...], count: int | None, kind: Kind) -> Projection:
+    def _add(self, message: Message, ids: Ids, count: int | None, kind: Kind) -> Projection:
         if message.role == "tool":
             return self._results(message, ids, count, kind)
         if message.blank:
@@ -227,7 +228,7 @@ class Projection(Struct, frozen=True):
         opened = tuple((c.id, c.name) for c in message.calls)
         return replace(ready, open=opened, owner=ids if opened else (), stub=-1)
 
-    def _results(self, message: Message, ids: tuple[int, ...], count: int | None, kind: Kind) -> Projection:
+    def _results(self, message: Message, ids: Ids, count: int | None, kind: Kind) -> Projection:
         waiting = list(self.open)
         taken: list[ToolResult] = []
         late: list[ToolResult] = []
@@ -246,7 +247,7 @@ class Projection(Struct, frozen=True):
         ready = ready._put(Item(message, ids, -1 if count is None else count, kind))
         return replace(ready, open=tuple(waiting), owner=self.owner if waiting else ())
 
-    def _belated(self, late: Sequence[ToolResult], ids: tuple[int, ...], kind: Kind) -> Projection:
+    def _belated(self, late: Sequence[ToolResult], ids: Ids, kind: Kind) -> Projection:
         """Puts results that come after the round was closed where their stand-ins are."""
         stub = self.items[self.stub]
         waiting = list(stub.message.results)
@@ -297,42 +298,45 @@ def apply(items: Iterable[Item], edits: Sequence[Edit], entry: int) -> list[Item
     `entry` is what an inserted message without sources stands for.
     """
     now: list[Item | None] = [i for i in items if i.kind != "mend"]  # None where an item is gone
-    where = _places(now)
+    index, moved = _index(now), dict[int, int]()
     for edit in edits:
         if isinstance(edit, Insert):
             here = [i for i in now if i is not None]
             place = _place(here, edit.after)
-            new = Item(edit.message, tuple(unpack(edit.sources)) or (entry,), -1, edit.how)
+            new = Item(edit.message, pack(edit.sources) or (entry,), -1, edit.how)
             now = [*here[:place], new, *here[place:]]
-            where = _places(now)
+            index, moved = _index(now), {}
             continue
-        named = {entry if i == SELF else i for i in unpack(edit.ids)}
-        near = sorted({i for e in named for i in where.get(e, ())})
-        touched = {i: item for i in near if (item := now[i]) is not None and named.issuperset(item.ids)}
+        named = Spans(edit.ids)
+        if named.covers((SELF,)):
+            named.add((entry,))
+        near = sorted({_moved(i, moved) for i in index.sharing(named.ids)})
+        touched = {i: item for i in near if (item := now[i]) is not None and named.covers(item.ids)}
         for i in touched:
             now[i] = None
         if touched and isinstance(edit, Replace):
             first = next(iter(touched))
-            ids = sorted({e for item in touched.values() for e in item.ids})
-            now[first] = Item(edit.message, tuple(ids), -1, edit.how)
-            for e in ids:
-                where[e].append(first)
+            now[first] = Item(edit.message, pack(e for item in touched.values() for e in item.ids), -1, edit.how)
+            moved.update((i, first) for i in touched if i != first)
     return [i for i in now if i is not None]
 
 
-def _places(items: Sequence[Item | None]) -> dict[int, list[int]]:
+def _index(items: Sequence[Item | None]) -> Index:
     """Where each entry's items are."""
-    places: dict[int, list[int]] = {}
-    for i, item in enumerate(items):
-        for e in () if item is None else item.ids:
-            places.setdefault(e, []).append(i)
-    return places
+    return Index(() if item is None else item.ids for item in items)
+
+
+def _moved(place: int, moved: Mapping[int, int]) -> int:
+    """Where an item is now that others were put together with."""
+    while place in moved:
+        place = moved[place]
+    return place
 
 
 def _place(items: Sequence[Item], after: int | None) -> int:
     if after is not None:
         for i in range(len(items) - 1, -1, -1):
-            if after in items[i].ids:
+            if Spans(items[i].ids).covers((after,)):
                 return i + 1
     i = 0
     while i < len(items) and items[i].message.role == "system":
