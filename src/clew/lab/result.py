@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 Fate = Literal["kept", "summarised", "masked", "dropped"]
-"""Where a recorded message is at the end: in view word for word, behind a summary, in view but shortened, out of view."""
+"""Where a recorded message is in the end: in view as it was, behind a summary, in view but shortened, out of view."""
 
 FATES: tuple[Fate, ...] = ("kept", "summarised", "masked", "dropped")
 """All fates, from the one that leaves most of a message to the one that leaves nothing of it in view."""
