@@ -18,7 +18,7 @@ from clew.messages import Message, Usage
 from clew.models import Model
 from clew.models.prices import Price, cost
 from clew.sessions import Session
-from clew.sessions.edits import Drop, Ids
+from clew.sessions.edits import Drop
 from clew.sessions.entries import Compaction, Entry, Failed, Said
 from clew.sessions.policy import Policy
 from clew.sessions.spans import Index
@@ -32,7 +32,7 @@ class Watch:
     def __init__(self, excerpt: int) -> None:
         self.excerpt = excerpt
         self.shown: list[Shown] = []
-        self._numbers: dict[tuple[Ids, str, int], int] = {}
+        self._numbers: dict[tuple[str, int, str, int], int] = {}
         self._last: View | None = None
 
     def moment(self, message: int, view: View, output: int) -> Moment:
@@ -49,14 +49,20 @@ class Watch:
         )
 
     def _number(self, item: Item, view: View) -> int:
-        key = (item.ids, item.kind, item.count)
+        entries = span(item.ids)
+        key = (
+            entries,
+            len(item.ids),
+            item.kind,
+            item.count,
+        )  # not the ids: a late summary stands for thousands of runs
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.shown)
             text = as_text(item.message)
             if len(text) > self.excerpt:
                 text = f"{text[: self.excerpt]}\n[… {len(text) - self.excerpt:,} more characters]"
-            self.shown.append(Shown(item.message.role, item.kind, view.weigh([item]), text, span(item.ids)))
+            self.shown.append(Shown(item.message.role, item.kind, view.weigh([item]), text, entries))
         return number
 
 
