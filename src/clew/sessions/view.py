@@ -220,13 +220,13 @@ class Projection(Struct, frozen=True):
         if message.blank:
             return self
         ready = self._closed() if self.open else self
-        if message.role == "assistant" and all(i.message.role == "system" for i in ready.items[-1:]):
+        if message.role == "assistant" and (not ready.items or ready.items[-1].message.role == "system"):
             ready = ready._put(Item(user(BEGINS_WITH_ASSISTANT), ids, -1, "mend"))
-        ready = ready._put(Item(message, ids, -1 if count is None else count, kind))
+        item = Item(message, ids, -1 if count is None else count, kind)
         if message.role != "assistant":
-            return ready
+            return ready._put(item)
         opened = tuple((c.id, c.name) for c in message.calls)
-        return replace(ready, open=opened, owner=ids if opened else (), stub=-1)
+        return ready._put(item, open=opened, owner=ids if opened else (), stub=-1)
 
     def _results(self, message: Message, ids: Ids, count: int | None, kind: Kind) -> Projection:
         waiting = list(self.open)
@@ -244,8 +244,8 @@ class Projection(Struct, frozen=True):
             return ready
         if len(taken) != len(message.parts):
             message, count = replace(message, parts=tuple(taken)), None
-        ready = ready._put(Item(message, ids, -1 if count is None else count, kind))
-        return replace(ready, open=tuple(waiting), owner=self.owner if waiting else ())
+        item = Item(message, ids, -1 if count is None else count, kind)
+        return ready._put(item, open=tuple(waiting), owner=self.owner if waiting else ())
 
     def _belated(self, late: Sequence[ToolResult], ids: Ids, kind: Kind) -> Projection:
         """Puts results that come after the round was closed where their stand-ins are."""
@@ -276,18 +276,19 @@ class Projection(Struct, frozen=True):
         return Item(Message("tool", stubs), self.owner, -1, "mend")
 
     def _closed(self) -> Projection:
-        return replace(self._put(self._stand_in()), open=(), owner=(), stub=len(self.items))
+        return self._put(self._stand_in(), open=(), owner=(), stub=len(self.items))
 
     def _counted(self, item: Item) -> Item:
         return item if item.count >= 0 else replace(item, count=self.counter.message(item.message))
 
-    def _put(self, item: Item) -> Projection:
+    def _put(self, item: Item, **changes: Any) -> Projection:
         item = self._counted(item)
         return replace(
             self,
             items=self.items.grown(item),
             count=self.count + item.count,
             media=self.media + media_size(item.message),
+            **changes,
         )
 
 
