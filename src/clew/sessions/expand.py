@@ -18,7 +18,7 @@ def originals(log: Log, id: int) -> list[Entry]:
     found: dict[int, Entry] = {}
     seen: set[int] = set()
     ahead = {id}
-    known = list(log.tree.parents)
+    known = log.tree.ids()
     while ahead:
         seen |= ahead
         below: set[int] = set()

@@ -98,7 +98,7 @@ class Log:
         """The entries that cannot be read, found by reading all of them."""
         return [
             Damage("body", row.id, "its content cannot be read; the view leaves it out")
-            for row in self._rows(self.tree.parents)
+            for row in self._rows(self.tree.ids())
             if self._entry(row) is None
         ]
 

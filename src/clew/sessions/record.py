@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from types import TracebackType
@@ -46,16 +47,18 @@ class Record:
         self._log = log
         self._counter = counter
         self._closed = False
+        self._alone = threading.RLock()  # held where the log or what is known of it changes
 
     def close(self) -> None:
         """Gives the lease back and lets go of the store. What was appended is on disk without it."""
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            self._log.release()
-        finally:
-            self._log.store.close()
+        with self._alone:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._log.release()
+            finally:
+                self._log.store.close()
 
     def __repr__(self) -> str:
         title = f" {self.title!r}" if self.title else ""
@@ -111,11 +114,13 @@ class Record:
 
     def refresh(self) -> None:
         """Takes up what another writer has added meanwhile (a first write does so by itself)."""
-        self._log.refresh()
+        with self._alone:
+            self._log.refresh()
 
     def claim(self) -> None:
         """Takes the write lease now, which the first write does otherwise; raises what a write raises."""
-        self._log.claim()
+        with self._alone:
+            self._log.claim()
 
     # -- adding
 
@@ -158,7 +163,7 @@ class Record:
 
     def entries(self) -> Iterator[Entry]:
         """All entries of all branches, ascending by id, read as they are asked for."""
-        return self._log.read(self._log.tree.parents)
+        return self._log.read(self._log.tree.ids())
 
     def held(self, keys: Sequence[str]) -> dict[str, int]:
         """Which of these keys the log has, and the ids of their entries; looked up by index."""
@@ -170,7 +175,8 @@ class Record:
 
     def tree(self) -> dict[int, Node]:
         """All entries by id, ascending: their parents (None at a root), children, kinds and labels."""
-        return self._log.nodes()
+        with self._alone:
+            return self._log.nodes()
 
     def lineage(self) -> list[Ancestor]:
         """The sessions this one continues, the first one first; empty when it is no fork."""
@@ -181,7 +187,8 @@ class Record:
 
     def branch_to(self, entry: int | Entry | None) -> None:
         """Moves the leaf to an entry of any branch (None: before the first), durably; the log stays whole."""
-        self._log.move(None if entry is None else self._known(entry))
+        with self._alone:
+            self._log.move(None if entry is None else self._known(entry))
 
     def rewind(self, turns: int = 1) -> Entry:
         """Moves the leaf to before the `turns`-th last message of the user on the branch, and returns that entry.
@@ -190,10 +197,9 @@ class Record:
         """
         if turns < 1:
             raise UnknownName(f"cannot go back {turns} turns: 1 is the newest")
-        ids = self._log.tree.path(self.leaf)
-        left = turns
-        for end in range(len(ids), 0, -CHUNK):
-            for entry in reversed(list(self._log.read(ids[max(0, end - CHUNK) : end]))):
+        with self._alone:
+            left = turns
+            for entry in self._backwards():
                 if isinstance(entry.body, Said) and entry.body.message.role == "user":
                     left -= 1
                     if left == 0:
@@ -203,6 +209,12 @@ class Record:
 
     # -- inside
 
+    def _backwards(self) -> Iterator[Entry]:
+        """The entries of the branch, the newest first."""
+        ids = self._log.tree.path(self.leaf)
+        for end in range(len(ids), 0, -CHUNK):
+            yield from reversed(list(self._log.read(ids[max(0, end - CHUNK) : end])))
+
     def _known(self, entry: int | Entry) -> int:
         id = entry.id if isinstance(entry, Entry) else entry
         if id not in self._log.tree:
@@ -211,7 +223,8 @@ class Record:
 
     def _add(self, drafts: Sequence[Draft]) -> list[Entry]:
         ready = [self._ready(draft) for draft in drafts]
-        return self._log.append([draft for draft, _ in ready], [body for _, body in ready])
+        with self._alone:
+            return self._log.append([draft for draft, _ in ready], [body for _, body in ready])
 
     def _ready(self, draft: Draft) -> tuple[Draft, bytes]:
         """The draft as it is stored: sanitised, counted, encoded. Most messages are clean: they are not searched."""

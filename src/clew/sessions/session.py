@@ -60,7 +60,8 @@ class Session(Record):
     Open one with `Session.open`. Every entry is on disk when the call that adds it returns, and a
     view costs what is new since the last one, however long the history is. A session has one writer
     at a time, in all processes: the first write takes a lease (30 s, renewed by every write, given
-    back by `close`), and reading needs none. Use a session from one thread at a time.
+    back by `close`), and reading needs none. Threads may share a session:
+    what they add comes one after the other.
 
     A session is the world its policy works in: it has the model, `read_file` and `record`.
     """
@@ -147,8 +148,13 @@ class Session(Record):
 
         Nothing is copied: up to that entry the fork reads this session's log. Close it as well.
         """
-        self._log.store.share()
-        return self._forked(self.leaf if entry is None else self._known(entry), title)
+        start = self.leaf if entry is None else self._known(entry)
+        store = self._log.store.share()
+        try:
+            return self._forked(start, title)
+        except BaseException:
+            store.close()
+            raise
 
     # -- the view
 
@@ -228,12 +234,15 @@ class Session(Record):
         if policy is None or budget is None:
             return
         for _ in range(COMPACTIONS):
-            before = self.view
-            due = policy.due(before, budget)
+            before = self._current()
+            due = policy.due(before.projection.view, budget)
             if due is None:
                 return
             entry = yield from self._compacted(due)
-            if entry is None or self.view.tokens >= before.tokens:
+            now = self._current()
+            if entry is None and self._goes_on(before, now):
+                return
+            if entry is not None and now.projection.view.tokens >= before.projection.view.tokens:
                 return
 
     def _asked(self, reason: Reason, focus: str) -> Steps[Entry | None]:
@@ -257,32 +266,38 @@ class Session(Record):
         if policy is None or budget is None:
             return None
         found = yield from policy.compact(start.projection.view, budget, replace(due, failures=start.failures))
-        now = self._current()
-        if found is None or now.boundary != start.boundary or not self._log.tree.continues(now.at, start.at):
-            return None
-        return self._add([Draft(found)])[0]
+        with self._alone:
+            if found is None or not self._goes_on(start, self._current()):
+                return None
+            return self._add([Draft(found)])[0]
+
+    def _goes_on(self, start: Reading, now: Reading) -> bool:
+        """Whether the session has only been added to since: not moved elsewhere, not compacted by another task."""
+        return now.boundary == start.boundary and self._log.tree.continues(now.at, start.at)
 
     def _add(self, drafts: Sequence[Draft]) -> Entries:
-        newest = self._log.tree.newest
-        added = super()._add(drafts)
-        reading = self._reading
-        for entry in added:
-            if reading is not None and entry.id > newest and entry.parent == reading.at:
-                reading = reading.step(entry)
-        self._reading = reading
-        return added
+        with self._alone:
+            newest = self._log.tree.newest
+            added = super()._add(drafts)
+            reading = self._reading
+            for entry in added:
+                if reading is not None and entry.id > newest and entry.parent == reading.at:
+                    reading = reading.step(entry)
+            self._reading = reading
+            return added
 
     def _current(self) -> Reading:
         """The reading of the branch, taken on from where it was; anew when the leaf has gone elsewhere."""
-        reading, leaf, tree = self._reading, self.leaf, self._log.tree
-        if reading is None or not tree.continues(leaf, reading.at):
-            reading = Reading(Projection.start(self._context.counter, self._context.overhead))
-        if reading.at != leaf:
-            for entry in self._log.branch(reading.at or 0):
-                reading = reading.step(entry)
-            reading = replace(reading, at=leaf)
-        self._reading = reading
-        return reading
+        with self._alone:
+            reading, leaf, tree = self._reading, self.leaf, self._log.tree
+            if reading is None or not tree.continues(leaf, reading.at):
+                reading = Reading(Projection.start(self._context.counter, self._context.overhead))
+            if reading.at != leaf:
+                for entry in self._log.branch(reading.at or 0):
+                    reading = reading.step(entry)
+                reading = replace(reading, at=leaf)
+            self._reading = reading
+            return reading
 
     def _forked(self, entry: int | None, title: str) -> Session:
         owner = new_owner()
