@@ -43,6 +43,7 @@ class Store:
         self._begin = begin
         self._lock = threading.RLock()
         self._users = 1
+        self._exclusive = False
         self._pid = os.getpid()
         self._advance = _Prepared(connection, statements.ADVANCE)
         self._add = _Prepared(connection, statements.ADD)
@@ -210,6 +211,16 @@ class Store:
     # -- transactions
 
     @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Makes one transaction of all that is read and written inside: nobody else writes in between."""
+        with self._writing():
+            self._exclusive = True
+            try:
+                yield
+            finally:
+                self._exclusive = False
+
+    @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with self._lock, reporting(self.where):
             yield self._open()
@@ -218,8 +229,11 @@ class Store:
     def _writing(self) -> Iterator[Connection]:
         with self._lock, reporting(self.where):
             db = self._open()
-            db.exec_driver_sql(self._begin)
+            if self._exclusive:
+                yield db
+                return
             try:
+                db.exec_driver_sql(self._begin)
                 yield db
                 db.exec_driver_sql("COMMIT")
             except BaseException:
