@@ -21,7 +21,7 @@ from clew.sessions.edits import SELF, Edit, How, Ids, Insert, Replace, pack
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Pin, Said
 from clew.sessions.media import media_size
 from clew.sessions.spans import Index, Spans
-from clew.tokens.protocol import Learning, TokenCounter
+from clew.tokens.protocol import TokenCounter, learns
 
 NO_RESULT = "[no result of this call was recorded]"
 BEGINS_WITH_ASSISTANT = "[the conversation begins with the assistant]"
@@ -210,7 +210,7 @@ class Projection(Struct, frozen=True):
         return fresh
 
     def _learned(self, message: Message) -> Projection:
-        if message.usage is None or not isinstance(self.counter, Learning):
+        if message.usage is None or not learns(self.counter):
             return self
         return replace(self, counter=self.counter.learned(self.count + self.overhead, message.usage.prompt))
 
@@ -347,7 +347,7 @@ def _place(items: Sequence[Item], after: int | None) -> int:
 
 def scale_of(counter: TokenCounter) -> float:
     """The counter's calibration factor (1 for counters that do not learn)."""
-    return counter.factor if isinstance(counter, Learning) else 1.0
+    return counter.factor if learns(counter) else 1.0
 
 
 def project(branch: Iterable[Entry], counter: TokenCounter, overhead: int = 0) -> Projection:
