@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -147,3 +148,25 @@ def test_a_full_disk_below_the_output(folder: Path) -> None:
             )
         assert done.returncode == 2
         assert done.stderr.decode().splitlines() == ["clew: [Errno 28] No space left on device"]
+
+
+def test_a_file_whose_name_is_no_utf8(folder: Path) -> None:
+    file = Path(transcript(folder))
+    odd = "\udcff.jsonl"
+    (folder / odd).write_bytes((folder / file).read_bytes())
+    assert "\\udcff.jsonl: openai, session" in run(folder, "import", odd)
+    assert "0 entries added" in run(folder, "import", odd)
+    assert json.loads(run(folder, "import", odd, "--json"))[0]["present"] == 4
+    assert json.loads(run(folder, "replay", odd, "--json", "--html", "\udcff.html"))["source"] == "\\udcff.jsonl"
+    assert (folder / "\udcff.html").exists()
+    assert len(run(folder, "show", "\udcff", code=2).splitlines()) == 1
+
+
+def test_a_store_of_a_newer_version_is_one_line(folder: Path) -> None:
+    run(folder, "import", transcript(folder))
+    raw = sqlite3.connect(folder / "store.db")
+    raw.execute("UPDATE alembic_version SET version_num = '9999'")
+    raw.commit()
+    raw.close()
+    (line,) = run(folder, "sessions", code=2).splitlines()
+    assert "update Clew to open it" in line

@@ -84,3 +84,10 @@ def test_the_listing_shows_every_setting_with_its_default() -> None:
 def test_editors_and_type_checkers_know_every_setting(make: Any, kind: type[msgspec.Struct]) -> None:
     (told,) = get_args(get_type_hints(make)["settings"])
     assert get_type_hints(told) == get_type_hints(kind)
+
+
+@pytest.mark.parametrize("name", ["linear", "pi", "qitos"])
+@pytest.mark.parametrize("window", ["200k", 0, -5, 0.5, float("nan"), None])
+def test_a_window_that_is_none_is_refused_before_a_policy_computes_with_it(name: str, window: Any) -> None:
+    with pytest.raises(BadBudget, match="window"):
+        policy(name).budget(window)

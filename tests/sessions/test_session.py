@@ -447,3 +447,11 @@ def test_it_shows_what_it_is() -> None:
         assert repr(session) == f"<Session {session.id} '一' at entry 1>"
     with Session.open("memory://") as session:
         assert repr(session) == f"<Session {session.id} at entry None>"
+
+
+@pytest.mark.parametrize("meta", [{"a": object()}, {"a": "\ud800"}, {1j: "a"}])
+def test_meta_that_is_no_json_makes_no_session(tmp_path: Path, meta: Any) -> None:
+    path = tmp_path / "agent.db"
+    with pytest.raises(BadPayload, match="meta must be JSON"):
+        Session.open(path, meta=meta)
+    assert Session.list(path) == []

@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 from rich.markup import escape
 
+from clew.messages import sanitized
+
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters (C0 but tab and newline, DEL, C1), bidirectional overrides, lone surrogates."""
 
@@ -34,10 +36,17 @@ def literal(text: str) -> str:
 
 def write_json(value: Any) -> None:
     """Writes the value to standard output as indented JSON, unsafe characters as JSON escapes."""
-    text = msgspec.json.format(msgspec.json.encode(value)).decode()
+    text = msgspec.json.format(_encoded(value)).decode()
     left = memoryview(_UNSAFE.sub(_escaped, text).encode() + b"\n")
     while left:  # unbuffered (PYTHONUNBUFFERED), one write may take a part only
         left = left[sys.stdout.buffer.write(left) :]
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a file name that is no UTF-8
+        return msgspec.json.encode(sanitized(value)[0])
 
 
 def prepare() -> None:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from clew import policies
 from clew.cli import options, render
-from clew.cli.output import literal, write_json
+from clew.cli.output import literal, printable, write_json
 from clew.errors import UnknownName
 from clew.lab import report
 from clew.lab.replay import run_replay
@@ -72,7 +72,7 @@ def replay(
                 model=summariser,
                 counter=counted,
                 price=tariff,
-                source=str(file),
+                source=printable(str(file)),
                 label=policy,
                 store=options.store_path(db) if keep else "memory://",
             )

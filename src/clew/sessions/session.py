@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from clew.budget import Budget
 from clew.codecs import anthropic, gemini, openai, responses
-from clew.errors import SessionBusy, UnknownName
+from clew.errors import BadPayload, SessionBusy, UnknownName
 from clew.models.base import Model
 from clew.models.extractive import Extractive
 from clew.models.steps import Failure, Steps, arun, run
@@ -340,5 +340,12 @@ def _new(namespace: str, owner: str, title: str, meta: Mapping[str, Any] | None)
         updated=now,
         lease_owner=owner,
         lease_expires=now + LEASE_SECONDS if owner else 0.0,
-        meta=msgspec.json.encode(meta or {}),
+        meta=_json_of(meta or {}),
     )
+
+
+def _json_of(meta: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(meta)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise BadPayload(f"{error}; a session's meta must be JSON", field="meta") from error

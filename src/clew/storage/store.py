@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from types import UnionType
 from typing import Any
 
 from sqlalchemy import Connection, insert
@@ -253,6 +254,8 @@ def reporting(where: str) -> Iterator[None]:
     """Turns the database's errors into `StoreError`."""
     try:
         yield
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise StoreError(f"{where}: {error}; no such value can be stored or found") from error
     except DBAPIError as error:
         reason = str(error.orig)
         advice = next((then for sign, then in _ADVICE.items() if sign in reason), "nothing was written")
@@ -295,7 +298,25 @@ def _session(found: Any) -> SessionRow | None:
 
 
 def _row(found: Any) -> SessionRow:
-    return SessionRow(*found)
+    """The row; in a damaged file any value may be anything: what is not of its kind is as if it had not been set."""
+    values = dict(zip(SessionRow.__struct_fields__, found, strict=True))
+    wrong = [name for name, kind in _KINDS.items() if not isinstance(values[name], kind)]
+    return SessionRow(**{name: value for name, value in values.items() if name not in wrong})
+
+
+_KINDS: Mapping[str, type | UnionType] = {
+    "title": str,
+    "created": int | float,
+    "updated": int | float,
+    "last": int,
+    "entries": int,
+    "parent": str | None,
+    "parent_entry": int | None,
+    "lease_owner": str,
+    "lease_expires": int | float,
+    "meta": bytes | str,
+}
+"""What the columns of a session hold, but for the leaf, which `Log` looks at and reports."""
 
 
 def _listed(rows: Sequence[SessionRow]) -> str:
