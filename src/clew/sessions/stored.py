@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
+from msgspec.structs import astuple
 
 from clew.errors import BadPayload
-from clew.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
+from clew.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from clew.sessions.entries import Body, Said
 
 _DECODER: msgspec.json.Decoder[Body] = msgspec.json.Decoder(Body)
 _ENCODER = msgspec.json.Encoder()
 
 _ROLES = ("system", "user", "assistant", "tool")
-_STRINGS: dict[type, tuple[str, ...]] = {
-    Text: ("text",),
-    Image: ("url", "data", "media_type"),
-    ToolCall: ("id", "name", "arguments"),
-    Thinking: ("text", "signature"),
-    ToolResult: ("call_id", "name"),
-}
 
 
 def encoded(body: Body) -> bytes:
@@ -49,23 +46,50 @@ def _plain(message: Message) -> bool:
         type(message) is Message
         and message.role in _ROLES
         and type(message.parts) is tuple
-        and all(map(_plain_part, message.parts))
-        and (message.usage is None or _plain_usage(message.usage))
+        and all(map(_part, message.parts))
+        and (message.usage is None or _usage(message.usage))
         and type(message.meta) is dict
     )
 
 
-def _plain_part(part: Part) -> bool:
-    if isinstance(part, Opaque) or type(part) not in _STRINGS or type(part.meta) is not dict:
-        return False
-    if not all(type(getattr(part, name)) is str for name in _STRINGS[type(part)]):
-        return False
-    return type(part) is not ToolResult or (
-        type(part.content) is tuple
-        and all(type(shown) in (Text, Image) and _plain_part(shown) for shown in part.content)
+def _part(part: Part) -> bool:
+    look = _PLAIN.get(type(part))
+    return look is not None and look(part)
+
+
+def _shown(part: Part) -> bool:
+    return type(part) is Text and _text(part)
+
+
+def _text(part: Text) -> bool:
+    return type(part.text) is str and type(part.meta) is dict
+
+
+def _call(part: ToolCall) -> bool:
+    return type(part.id) is type(part.name) is type(part.arguments) is str and type(part.meta) is dict
+
+
+def _thinking(part: Thinking) -> bool:
+    return type(part.text) is type(part.signature) is str and type(part.meta) is dict
+
+
+def _result(part: ToolResult) -> bool:
+    return (
+        type(part.call_id) is type(part.name) is str
+        and type(part.content) is tuple
+        and all(map(_shown, part.content))
         and type(part.is_error) is bool
+        and type(part.meta) is dict
     )
 
 
-def _plain_usage(usage: Usage) -> bool:
-    return type(usage) is Usage and all(type(n) is int for n in msgspec.structs.astuple(usage))
+_PLAIN: dict[type, Callable[[Any], bool]] = {
+    Text: _text,
+    ToolCall: _call,
+    Thinking: _thinking,
+    ToolResult: _result,
+}
+
+
+def _usage(usage: Usage) -> bool:
+    return type(usage) is Usage and set(map(type, astuple(usage))) == {int}
