@@ -157,10 +157,7 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def blank(self) -> bool:
         """True when a provider would reject the message as empty."""
-        for part in self.parts:
-            if not isinstance(part, Text) or (part.text and not part.text.isspace()):
-                return False
-        return True
+        return all(isinstance(p, Text) and (not p.text or p.text.isspace()) for p in self.parts)
 
 
 def system(text: str) -> Message:
