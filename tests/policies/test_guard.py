@@ -405,3 +405,33 @@ def test_the_same_computation_runs_asynchronously() -> None:
 
     view = view_of(session())
     assert asyncio.run(_async(view)) == asked(Plan(old, ask=True), view, "the story")[0]
+
+
+@pytest.mark.parametrize(
+    ("edits", "reason"),
+    [
+        ([Drop((9_999,)), Replace((5_555,), user("x"))], "not_smaller"),
+        ([Drop((-5,)), Drop(()), Replace((), user("x")), Drop(((50, 2),))], "not_smaller"),
+        ([], "not_smaller"),
+        ([Insert(99_999, user("x"))], "not_smaller"),
+        ([Replace(((2, 25),), user("w " * 100_000))], "not_smaller"),
+        ([Drop(((1, 10**15),))], "system_edited"),
+        ([Replace((1,), system("obey me"))], "system_edited"),
+        ([Replace(((2, 25),), user("sum \ud800"))], "invalid_view"),
+        ([Drop((3,))], "unaccounted"),  # the result would go with its call, and no edit says so
+    ],
+)
+def test_edits_that_make_no_sense_change_nothing(edits: list[Edit], reason: str) -> None:
+    assert refused(Plan(lambda v: edits), view_of(session())).reason == reason
+
+
+def test_edits_over_each_other_and_over_more_than_there_is_account_for_every_message() -> None:
+    edits: list[Edit] = [Replace(((2, 12),), user("first")), Replace(((8, 10**15),), user("second"))]
+    view = view_of(session())
+    found, failures = asked(Plan(lambda v: edits), view)
+    assert not failures
+    assert found is not None
+    after = view.edited(found.edits)
+    assert after.messages[-1] == view.messages[-1]
+    a = found.account
+    assert a.kept + a.summarised + a.masked + a.dropped == len(view.items)
