@@ -114,6 +114,7 @@ _SUMMED = 65_520 // max(_COST)
 _LONG = bytes(_KINDS.index(c) for c in _LONG_WORD)
 _DRAWN = [(bytes([_KINDS.index(k)]) * 8, [sign * 8 for sign in signs], 7 * _COSTS[k]) for k, signs in _LINES.items()]
 """Kinds that a text with drawn lines must have in a row (most texts have not), the lines, what each saves."""
+_DRAWN_ASCII = [drawn for drawn in _DRAWN if drawn[1][0].isascii()]
 
 
 def estimate(text: str) -> int:
@@ -122,12 +123,14 @@ def estimate(text: str) -> int:
         return 0
     if text.isascii():
         kinds = text.encode("ascii").translate(_KIND)
+        drawn = _DRAWN_ASCII
     else:
         kinds = text.encode("utf-8", "surrogatepass").translate(_KIND, _CONTINUATION)
+        drawn = _DRAWN
     number = int.from_bytes(kinds, "little")
     pairs = (number | number >> 4).to_bytes(len(kinds), "little")
     tokens = _sum(pairs.translate(_COST)) / _UNIT + kinds.count(_LONG) * _LONG_WORD_COST
-    for kind, lines, saved in _DRAWN:
+    for kind, lines, saved in drawn:
         if kind in kinds:
             tokens -= sum(map(text.count, lines)) * saved
     return max(1, ceil(tokens))
@@ -138,7 +141,10 @@ def _sum(data: bytes) -> int:
 
     The low half of an Adler-32 checksum is one more than the sum modulo 65,521, which `_SUMMED` costs do not reach.
     """
-    return sum((adler32(data[i : i + _SUMMED]) & 0xFFFF) - 1 for i in range(0, len(data), _SUMMED))
+    total = 0
+    for at in range(0, len(data), _SUMMED):
+        total += (adler32(data[at : at + _SUMMED]) & 0xFFFF) - 1
+    return total
 
 
 class Heuristic(Struct, frozen=True):
