@@ -36,7 +36,7 @@ from clew.transcripts.sniffing import sniff
 BATCH = 4_000
 """Entries written in one transaction."""
 
-BATCH_BYTES = 2 * 1024 * 1024
+BATCH_BYTES = 1024 * 1024
 """Bytes of transcript after which a transaction is closed, however few entries it has."""
 
 DEEPEST = 200
