@@ -63,14 +63,6 @@ def usage_of(usage: Any) -> Usage | None:
     return reported(used)
 
 
-def text_of(content: Any) -> str:
-    """The text of a content, for comparing."""
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    return "\n".join(str(mapping(b).get("text", "")) for b in blocks)
-
-
 def _blocks(content: Any, signed: bool = False) -> tuple[Part, ...]:
     if content is None:
         return ()
