@@ -32,6 +32,7 @@ from clew.messages import Message, Text
 from clew.models.extractive import extract
 from clew.tokens import Heuristic
 from clew.transcripts import recording
+from measure.table import table
 
 ROOT = Path(__file__).parent.parent
 LIMIT = 1_500
@@ -143,13 +144,13 @@ def sessions(given: list[str]) -> Iterator[tuple[str, list[Message]]]:
             yield path.name, list(messages[: len(messages) * 8 // 10])
 
 
-def share(value: float | None) -> str:
-    return "    -" if value is None else f"{value:4.0%} "
+def share(value: float | None, wanted: int) -> str:
+    return "" if value is None else f"{value:.0%} of {wanted}"
 
 
 def main() -> None:
     kinds = ("rules", "files", "failures", "values")
-    print(f"{'session':34}{'':12}" + "".join(f"{k:>14}" for k in kinds))
+    rows: list[list[str]] = []
     scores: dict[str, dict[str, list[float]]] = {}
     for name, messages in sessions(sys.argv[1:]):
         wanted = facts(messages)
@@ -157,15 +158,14 @@ def main() -> None:
             cells = []
             for kind in kinds:
                 value = kept(text, wanted[kind], files=kind == "files")
-                cells.append(f"{share(value):>8}of{len(wanted[kind]):4}")
+                cells.append(share(value, len(wanted[kind])))
                 if value is not None:
                     scores.setdefault(how, {}).setdefault(kind, []).append(value)
-            print(f"{name[:33] if how == 'extractive' else '':34}{how:12}" + "".join(cells))
+            rows.append([name[:33] if how == "extractive" else "", how, *cells])
     for how, by_kind in scores.items():
-        print(
-            f"{'mean':34}{how:12}"
-            + "".join(f"{share(statistics.mean(by_kind[k])):>8}      " for k in kinds if k in by_kind)
-        )
+        means = [f"{statistics.mean(by_kind[k]):.0%}" if k in by_kind else "" for k in kinds]
+        rows.append(["mean" if how == "extractive" else "", how, *means])
+    print(table(["session", "", *kinds], rows))
     name, messages = next(sessions(sys.argv[1:]))
     many = messages * (10_000 // len(messages) + 1)
     start = time.perf_counter()

@@ -7,6 +7,8 @@ import statistics
 import subprocess
 import sys
 
+from measure.table import table
+
 TIMED = "import time; t = time.perf_counter(); {}; print((time.perf_counter() - t) * 1000)"
 STATEMENTS = (
     "pass",
@@ -25,15 +27,16 @@ def milliseconds(statement: str) -> float | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=20, help="interpreters for each statement")
+    parser.add_argument("--rounds", type=int, default=7, help="interpreters for each statement")
     rounds = parser.parse_args().rounds
-    print("| statement | median, ms | slowest, ms |\n|---|---:|---:|")
+    rows = []
     for statement in STATEMENTS:
         if milliseconds(statement) is None:  # also fills the file cache
-            print(f"| `{statement}` | not installed | |")
+            rows.append((f"`{statement}`", "not installed", ""))
             continue
         times = [t for _ in range(rounds) if (t := milliseconds(statement)) is not None]
-        print(f"| `{statement}` | {statistics.median(times):.1f} | {max(times):.1f} |")
+        rows.append((f"`{statement}`", f"{statistics.median(times):.1f}", f"{max(times):.1f}"))
+    print(table(["statement", "median, ms", "slowest, ms"], rows))
     print("\nThe aim: `import clew` under 100 ms.")
 
 

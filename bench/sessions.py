@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 
-import peers
 from clew import policies
 from clew.messages import Message, ToolCall, assistant, tool, user
 from clew.sessions import Said, Session
+from measure import peers
 
 TEXT = "some text of a message, as agents write them. " * 16
 BATCH = 1_000
@@ -127,7 +127,7 @@ def views(sizes: list[int], rounds: int, others: bool) -> None:
     print("|---|" + "---:|" * (len(sizes) + 1))
     _row("Clew, in memory", [_view(size, rounds) for size in sizes])
     for name, package, snippet in OTHERS if others else ():
-        times = [peers.measured(snippet, size=s, rounds=max(3, rounds // s), text=TEXT) for s in sizes]
+        times = [peers.measured(package, snippet, size=s, rounds=max(3, rounds // s), text=TEXT) for s in sizes]
         _row(f"{name} ({peers.version(package)})", times)
     print("\nThe aim: flat, the last at most 1.5 × the first.\n")
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from clew.tokens import Exact, Heuristic
 from clew.tokens.upstream import Codex, Gemini, Pi
-from table import cpu_seconds, table
+from measure.table import cpu_seconds, table
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = (300, 3_000)

@@ -15,6 +15,7 @@ from clew import Session, policies
 from clew.messages import Message, ToolCall, assistant, system, tool, user
 from clew.models import Extractive
 from clew.policies.guard import Guarded
+from clew.sessions.edits import unpack
 from clew.sessions.view import Item, View
 
 HERE = Path(__file__).parent / "img"
@@ -25,8 +26,8 @@ COLOURS = {
     "assistant": "#4b6b95",
     "tool": "#b9c7da",
     "summary": "#c98a1b",
-    "mask": "#d7d9ee",
-    "shrink": "#d7d9ee",
+    "mask": "#9da2d3",
+    "shrink": "#9da2d3",
 }
 
 
@@ -77,9 +78,9 @@ def picture(name: str, before: View, after: View) -> str:
         for item in view.items:
             w = max(item.count * scale, 2)
             if row == 0:
-                places.update(dict.fromkeys(item.ids, (x, w)))
+                places.update(dict.fromkeys(unpack(item.ids), (x, w)))
             elif item.kind == "summary":
-                spans = [places[i] for i in item.ids if i in places]
+                spans = [places[i] for i in unpack(item.ids) if i in places]
                 if spans:
                     a, b = spans[0][0], spans[-1][0] + spans[-1][1]
                     shape = f"M{a:.1f} {y - 42}L{b:.1f} {y - 42}L{x + w:.1f} {y - 2}L{x:.1f} {y - 2}Z"

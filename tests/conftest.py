@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests share modules: `import conversations`, `import provider_rules`
@@ -14,3 +15,22 @@ _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_bas
 settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=_SLOW)
 settings.register_profile("ci", max_examples=500, deadline=None, suppress_health_check=_SLOW, derandomize=True)
 settings.load_profile(os.environ.get("CLEW_HYPOTHESIS") or ("ci" if os.environ.get("CI") == "true" else "quick"))
+
+
+def pytest_report_header() -> str:
+    from recordings import RECORDINGS
+
+    return f"recordings of other tools: {RECORDINGS if RECORDINGS.exists() else 'none here (CONTRIBUTING.md)'}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the tests that have one case for each recording when there is no recording."""
+    from recordings import RECORDINGS
+
+    if RECORDINGS.exists():
+        return
+    without = [
+        i for i in items if any("empty parameter set" in m.kwargs.get("reason", "") for m in i.iter_markers("skip"))
+    ]
+    config.hook.pytest_deselected(items=without)
+    items[:] = [i for i in items if i not in without]

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from clew import codecs, errors, lab, messages, models, policies, sessions, storage, tokens, transcripts
     from clew.budget import Budget
     from clew.errors import ClewError
@@ -51,8 +52,10 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     if name in __all__:
         return import_module(f"{__name__}.{name}")
+    if name == "__version__":
+        return import_module("importlib.metadata").version(__name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__doc__"]
+    return [*__all__, "__doc__", "__version__"]

@@ -43,15 +43,16 @@ class MissingExtra(ClewError):
 
 
 class SessionBusy(ClewError):
-    """Another process holds the session's write lease.
+    """Another writer, of this process or another, holds the session's write lease.
 
-    Wait for it, or continue on a branch of your own with `Session.open(..., if_busy="fork")`.
+    Wait for it, or continue on a fork of your own with `Session.open(..., if_busy="fork")`.
+    `expires_in` is in seconds.
     """
 
     def __init__(self, session: str, owner: str, expires_in: float) -> None:
         super().__init__(
             f"session {session} is being written by {owner} (its lease ends in {expires_in:.0f} s); "
-            'wait, or open it with if_busy="fork" to continue on a copy'
+            'wait, or open it with if_busy="fork" to continue on a fork'
         )
         self.session = session
         self.owner = owner
@@ -59,7 +60,7 @@ class SessionBusy(ClewError):
 
 
 class LeaseLost(ClewError):
-    """This process's write lease ran out and another writer took the session. Reopen it."""
+    """This writer's lease ran out and another took the session; what was appended is kept. Open the session again."""
 
 
 class StoreError(ClewError):

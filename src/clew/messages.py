@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from clew.errors import BadPayload
+
 Meta = Mapping[str, Any]
 """Provider fields that have no meaning to Clew, kept so that a codec can write the payload back
 exactly. Keyed by codec name: `{"anthropic": {"cache_control": {...}}}`."""
@@ -155,7 +157,7 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def blank(self) -> bool:
         """True when a provider would reject the message as empty."""
-        return all(isinstance(p, Text) and not p.text.strip() for p in self.parts)
+        return all(isinstance(p, Text) and (not p.text or p.text.isspace()) for p in self.parts)
 
 
 def system(text: str) -> Message:
@@ -179,7 +181,13 @@ def tool(call_id: str, text: str, *, is_error: bool = False, name: str = "") -> 
 
 
 def _parts(parts: Iterable[str | Part]) -> tuple[Part, ...]:
-    return tuple(Text(p) if isinstance(p, str) else p for p in parts)
+    return tuple(Text(p) if isinstance(p, str) else _part(p) for p in parts)
+
+
+def _part(value: Part) -> Part:
+    if not isinstance(value, Part):
+        raise BadPayload(f"a message is made of strings and parts such as Text, not of {value!r:.80}")
+    return value
 
 
 T = TypeVar("T", bound=Struct)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import clew as package
+from clew.cli.replay import LONG
 from clew.codecs import anthropic
 from coding_session import coding_session
 
@@ -55,8 +60,9 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_replay_fits_eighty_columns(clew: Run, transcript: Path) -> None:
-    shown = clew("replay", transcript.name, "--policy", "pi", "--window", "6_000").stdout
+    shown = clew("replay", transcript.name, "--policy", "pi:keep=1_500", "--window", "6_000").stdout
     assert max(map(len, shown.splitlines())) <= 80
+    assert "policy pi:keep=1_500\nwindow 6,000, prompt up to 4,500 · summaries extractive" in shown
     for word in ("Compactions", "Totals", "prompt cache", "behind a summary", "▲ compaction"):
         assert word in shown
 
@@ -71,6 +77,26 @@ def test_replay_json_and_html(clew: Run, transcript: Path, tmp_path: Path) -> No
     page = (tmp_path / "sub" / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert "全部测试通过" in page
+
+
+def test_a_long_file_shows_its_progress_on_a_terminal(tmp_path: Path) -> None:
+    talk = [{"role": ("user", "assistant")[n % 2], "content": f"message {n}"} for n in range(LONG)]
+    (tmp_path / "long.json").write_text(json.dumps(talk), encoding="utf-8")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "clew", "replay", "long.json", "--window", "32000"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs, text=True) as running:
+        os.close(theirs)
+        terminal = b""
+        with contextlib.suppress(OSError):  # how Linux says that nobody writes to the terminal any more
+            while piece := os.read(ours, 65_536):
+                terminal += piece
+        os.close(ours)
+        assert running.stdout is not None
+        shown = running.stdout.read()
+    assert running.returncode == 0
+    assert b"replaying" in terminal
+    assert f"/{LONG}".encode() in terminal
+    assert f"model calls 1–{LONG // 2}" in shown
 
 
 def test_replay_of_several_files(clew: Run, transcript: Path, tmp_path: Path) -> None:
@@ -134,9 +160,12 @@ def test_show_for_people(clew: Run, transcript: Path) -> None:
         (("replay", "session.json", "--policy", "nonesuch"), "linear, pi, qitos"),
         (("replay", "session.json", "--policy", "pi:keep=20k"), "20_000"),
         (("replay", "session.json", "--policy", "pi:nonesuch=1"), "nonesuch"),
-        (("replay", "session.json", "--window", "500k"), "500000"),
+        (("replay", "session.json", "--window", "500k"), "500_000"),
         (("replay", "session.json", "--window", "many"), "'many'"),
-        (("replay", "session.json", "--window", "-5"), "-5"),
+        (("replay", "session.json", "--window", "1.2.3k"), "'1.2.3k'"),
+        (("replay", "session.json", "--window", "-5"), "--window takes a number of tokens, not -5"),
+        (("replay", "session.json", "--window", "0"), "--window takes a number of tokens, not 0"),
+        (("replay", "session.json", "--policy", "pi:version=3"), "'3' is none of '0.73.1', '1.6'"),
         (("replay", "session.json", "--window", "12"), "12"),
         (("replay", "session.json", "--prices", "nonesuch"), "nonesuch"),
         (("replay", "session.json", "--counter", "nonesuch"), "nonesuch"),
@@ -165,6 +194,35 @@ def test_unknown_session_and_entry(clew: Run, transcript: Path) -> None:
     assert "99999" in refused(clew("expand", f"{session}:99999", code=2))
 
 
+def test_the_version_is_the_package_s(clew: Run) -> None:
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
+    assert clew("--version").stdout == f"clew {declared}\n"
+    assert package.__version__ == declared
+
+
 def test_help_and_no_arguments(clew: Run) -> None:
     assert "replay" in clew("--help").stdout
     assert "replay" in clew().stdout
+
+
+@pytest.mark.parametrize("number", ["²", "-1", "9" * 5_000, "0x1", ""])
+def test_an_entry_has_a_number_of_a_sensible_size(clew: Run, transcript: Path, number: str) -> None:
+    clew("import", transcript.name)
+    session = json.loads(clew("sessions", "--json").stdout)[0]["id"]
+    assert "an entry is written SESSION:ENTRY" in refused(clew("expand", f"{session}:{number}", code=2))
+
+
+def test_the_store_may_be_an_address(clew: Run, transcript: Path, tmp_path: Path) -> None:
+    before = {*tmp_path.iterdir()}
+    assert "no store for http://" in refused(clew("import", transcript.name, "--db", "http://x/y", code=2))
+    assert "the store's path is empty" in refused(clew("import", transcript.name, "--db", "sqlite:///", code=2))
+    assert {*tmp_path.iterdir()} == before
+    clew("import", transcript.name, "--db", "sqlite:///other.db")
+    assert (tmp_path / "other.db").is_file()
+    assert "session.json" in clew("sessions", "--db", "sqlite:///other.db").stdout
+
+
+def test_a_setting_is_given_once(clew: Run, transcript: Path) -> None:
+    done = clew("replay", transcript.name, "--policy", "pi:keep=2000,keep=3000", code=2)
+    assert "sets keep twice" in refused(done)
+    assert "--model is empty" in refused(clew("replay", transcript.name, "--model", " ", code=2))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +15,7 @@ from tests.codecs import strategies
 import provider_rules
 from clew.codecs import anthropic, gemini, openai, responses
 from clew.messages import Message
+from recordings import RECORDINGS
 
 CODECS: dict[str, ModuleType] = {"openai": openai, "responses": responses, "anthropic": anthropic, "gemini": gemini}
 
@@ -93,11 +92,8 @@ def test_encoding_shares_nothing_with_the_messages() -> None:
     assert anthropic.encode(messages) == {"messages": [{"role": "user", "content": [clean]}]}
 
 
-TRANSCRIPTS = Path(os.environ.get("CLEW_TRANSCRIPTS") or Path(__file__).parents[2].parent / "shared" / "transcripts")
-
-
 def test_recorded_payloads() -> None:
-    for path in TRANSCRIPTS.glob("openai-messages/*.json"):
+    for path in RECORDINGS.glob("openai-messages/*.json"):
         found = list(_payloads(json.loads(path.read_text("utf-8"))))
         assert found, path
         for payload in found:

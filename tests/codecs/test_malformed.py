@@ -171,3 +171,18 @@ def test_argument_text_nested_beyond_reason_is_text() -> None:
     call = CALL | {"function": {"name": "f", "arguments": text}}
     made = openai.decode([{"role": "assistant", "content": None, "tool_calls": [call]}])
     assert anthropic.encode(made)["messages"][0]["content"][0]["input"] == {"raw_arguments": text}
+
+
+class Response:
+    """Stands for the object an SDK returns."""
+
+    def model_dump(self) -> dict[str, Any]:
+        return {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "a"}}]}
+
+
+def test_an_object_of_an_sdk_where_its_payload_is_wanted() -> None:
+    with pytest.raises(BadPayload, match=r"not a Python value of type Response; its model_dump\(\) is one"):
+        openai.decode_reply(Response())  # type: ignore[arg-type]
+    assert openai.decode_reply(Response().model_dump())[0].text == "a"
+    with pytest.raises(BadPayload, match="not a Python value of type set"):
+        openai.decode({1})  # type: ignore[arg-type]

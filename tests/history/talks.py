@@ -90,7 +90,7 @@ def in_view_or_accounted(history: LoggedHistory) -> None:
     """
     session = history.session
     assert session is not None
-    there = {i for item in session.view.items for i in item.ids}
+    there = {i for item in session.view.items for i in unpack(item.ids)}
     for entry in session.branch():
         if isinstance(entry.body, Compaction):
             there |= {i for edit in entry.body.edits if isinstance(edit, Drop) for i in unpack(edit.ids)}

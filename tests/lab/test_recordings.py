@@ -6,7 +6,6 @@ compaction, and every sixteenth of those that only grew; for the example session
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -20,13 +19,17 @@ from clew.sessions.rules import violations as broken_rules
 from clew.tokens import Heuristic
 from clew.transcripts import Recording, recording
 from provider_rules import violations
+from recordings import RECORDINGS
 
 HERE = Path(__file__).parents[2]
-ROOT = Path(os.environ.get("CLEW_TRANSCRIPTS") or HERE.parent / "shared" / "transcripts")
 FOLDERS = ("claude-code", "pi", "openclaw", "openai-messages", "mini-swe-agent")
-SHARED = [p for folder in FOLDERS for p in sorted((ROOT / folder).glob("*")) if not p.name.endswith(".meta.json")]
+SHARED = [p for folder in FOLDERS for p in sorted((RECORDINGS / folder).glob("*")) if not p.name.endswith(".meta.json")]
 EXAMPLE = HERE / "examples" / "session.jsonl"
-POLICIES = [*(listing.name for listing in policies.available()), "pi:version=0.73.1", "qitos:lossless=true"]
+POLICIES = [
+    *(listing.name for listing in policies.available()),
+    "pi:version=0.73.1",
+    "qitos:lossless=false,summary_role=system",
+]
 WINDOWS = (8_000, 32_000, 200_000)
 PAYLOADS = {
     "openai": openai.encode,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from clew import Session, policies
-from clew.lab.replay import Result, run_replay
+from clew.lab.replay import run_replay
+from clew.lab.result import Result
 from clew.messages import Message, user
 from clew.models import Extractive, Scripted
 from clew.models.prices import Price

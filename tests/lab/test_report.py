@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from clew import policies
-from clew.lab.replay import Result, run_replay
+from clew.lab.replay import run_replay
 from clew.lab.report import html
+from clew.lab.result import Result
 from clew.messages import assistant, user
 from clew.models import Extractive
 from clew.models.prices import Price
@@ -88,10 +90,13 @@ def test_stepping_through_the_views(page: tuple[Page, Result]) -> None:
     assert f"call {last - 1} of {last}" in tab.locator("output").inner_text()
     tab.locator("tbody tr").first.click()
     assert f"call {shown.compactions[0].call + 1} of" in tab.locator("output").inner_text()
+    tab.locator("tbody tr").last.press("Enter")
+    assert f"call {shown.compactions[-1].call + 1} of" in tab.locator("output").inner_text()
+    tab.locator("tbody tr").first.click()
     summary = tab.locator("#view .k-summary")
     assert summary.count() == 1
     summary.locator("summary").click()
-    assert len(summary.locator("pre").inner_text()) > 100
+    expect(summary.locator("pre")).to_have_text(re.compile(".{100}", re.DOTALL))  # filled when it opens, a moment later
 
 
 def test_quoted_text_stays_text(page: tuple[Page, Result]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import re
 from pathlib import Path
 
 import pytest
@@ -17,9 +17,9 @@ from clew.models.extractive import extract
 from clew.tokens import Heuristic
 from clew.transcripts import recording
 from conversations import conversations, texts
+from recordings import RECORDINGS
 
 ROOT = Path(__file__).parent.parent.parent
-SHARED = Path(os.environ.get("CLEW_TRANSCRIPTS", ROOT.parent / "shared" / "transcripts"))
 COUNTER = Heuristic()
 
 
@@ -286,11 +286,16 @@ def test_bounded_never_blank_and_the_same_every_time(messages, limit, previous, 
 @given(conversations(), st.sampled_from((60, 200, 700, 3_000)))
 def test_an_update_with_nothing_new_adds_nothing(messages, limit):
     summary = extract(messages, limit, COUNTER)
+    said = "\n".join(
+        text for m in messages for text in (m.text, *(r.text for r in m.results), *(c.arguments for c in m.calls))
+    )
     seen = [summary]
     for _ in range(5):
         seen.append(extract([], limit, COUNTER, previous=seen[-1]))
         assert COUNTER.text(seen[-1]) <= limit
-        assert seen[-1].count("\n## ") <= summary.count("\n## ")
+        points = [line for line in seen[-1].splitlines()[1:] if not line.startswith("## ")]
+        new = {word for word in re.findall(r"\w+", "\n".join(points)) if word not in summary and word not in said}
+        assert not new, "an update says what neither the messages nor the summary before said"
     assert seen[-1] == seen[-2]
 
 
@@ -328,7 +333,7 @@ def test_as_a_model():
 
 
 def recordings() -> list[Path]:
-    return [ROOT / "examples" / "session.jsonl", *sorted(SHARED.rglob("*.json*"))]
+    return [ROOT / "examples" / "session.jsonl", *sorted(RECORDINGS.rglob("*.json*"))]
 
 
 def test_real_sessions():

@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,8 @@ def leavings() -> Iterator[None]:
         warnings.filterwarnings("ignore", "unclosed", ResourceWarning)
         gc.collect()
 
+
+ROOT = Path(__file__).parents[2]
 
 Way = Callable[[LiteLLM, ModelCall], Reply]
 
@@ -266,9 +269,10 @@ def test_windows_are_given_or_known_or_asked_for() -> None:
         LiteLLM("nobody/knows-this").context_window  # noqa: B018
 
 
-def test_without_the_package_the_error_names_the_extra() -> None:
+@pytest.mark.parametrize("missing", ["litellm", "openai"])  # the package, and one that it needs
+def test_without_the_package_the_error_names_the_extra(missing: str) -> None:
     program = (
-        "import sys; sys.modules['litellm'] = None\n"
+        f"import sys; sys.modules[{missing!r}] = None\n"
         "from clew.errors import MissingExtra\n"
         "from clew.messages import user\n"
         "from clew.models import LiteLLM, ModelCall\n"
@@ -277,6 +281,18 @@ def test_without_the_package_the_error_names_the_extra() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert 'pip install "clew[models]"' in ran.stdout
+
+
+def test_without_the_package_it_fails_where_it_is_made_and_not_in_every_compaction() -> None:
+    program = (
+        "import sys; sys.modules['litellm'] = None\n"
+        "from clew.cli import main\n"
+        "main(['replay', 'examples/session.jsonl', '--model', 'openai/gpt-4o'])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.count("\n") == 1
+    assert 'pip install "clew[models]"' in ran.stderr
 
 
 def test_importing_clew_does_not_import_litellm() -> None:

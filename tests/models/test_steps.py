@@ -164,3 +164,15 @@ def test_a_script_may_answer_with_errors_of_its_own() -> None:
     assert model.complete(ModelCall((user("a"),))).text == "fine"
     with pytest.raises(EmptyReply):
         model.complete(ModelCall((user("a"),), purpose="summary"))
+
+
+class Spent(Scripted):
+    """A model whose replies come from an iterator that has come to its end."""
+
+    def complete(self, call: ModelCall) -> Reply:
+        return next(iter(list[Reply]()))
+
+
+def test_a_model_that_raises_stop_iteration_does_not_end_the_computation() -> None:
+    with pytest.raises(StopIteration):
+        run(transcript(["call"], stubborn=False), Offline(Spent([]), FILES.get))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from clew.policies import cuts, triggers
 from clew.policies.shrink import arguments, head_tail, shrink, without_media
 from clew.policies.transforms import mask, results, rewrite
 from clew.sessions.entries import Entry, Said
+from clew.sessions.media import media_size
 from clew.sessions.rules import violations
 from clew.sessions.view import View, project
 from clew.tokens import Heuristic
@@ -40,26 +42,16 @@ TALK = [
 
 def test_limits_and_comparisons() -> None:
     view = view_of(TALK)
-    assert triggers.fraction(200_000, 0.9) == 180_000
     assert triggers.reserve(200_000, 16_384) == 183_616
     assert triggers.above(view, view.tokens) is None
     assert triggers.above(view, view.tokens - 1).limit == view.tokens - 1
-    assert triggers.reached(view, view.tokens).tokens == view.tokens
-    assert triggers.reached(view, view.tokens + 1) is None
-    assert triggers.longer(view, len(TALK)) is None
-    assert triggers.longer(view, len(TALK) - 1).reason == "threshold"
 
 
-def test_cuts_by_rounds_turns_and_messages() -> None:
+def test_where_rounds_turns_and_safe_cuts_are() -> None:
     view = view_of(TALK)
     assert cuts.rounds(view) == [2, 5, 7]
     assert cuts.turns(view) == [1, 6]
-    assert [cuts.keep_rounds(view, n) for n in range(5)] == [9, 7, 5, 2, 1]
-    assert [cuts.keep_turns(view, n) for n in range(4)] == [9, 6, 1, 1]
     assert [cuts.safe_before(view, i) for i in range(10)] == [1, 1, 2, 2, 2, 5, 6, 7, 7, 9]
-    assert [cuts.safe_after(view, i) for i in range(10)] == [1, 1, 2, 5, 5, 5, 6, 7, 9, 9]
-    assert cuts.middle(view, 2, 3) == (5, 6)
-    assert cuts.middle(view, 5, 5) == (6, 6)
 
 
 def test_a_cut_by_tokens_keeps_what_fits() -> None:
@@ -79,12 +71,8 @@ def test_every_cut_is_safe(messages: list[Message], n: int) -> None:
     view = view_of(messages)
     safe = view.safe_cuts()
     for index in (
-        cuts.keep_rounds(view, n),
-        cuts.keep_turns(view, n),
         cuts.keep_tokens(view, n * 20),
         cuts.safe_before(view, max(n, 0)),
-        cuts.safe_after(view, max(n, 0)),
-        *cuts.middle(view, max(n, 0), 3),
     ):
         assert index in safe
         assert index >= view.head() or view.head() == len(view.items)
@@ -150,22 +138,63 @@ def test_shortened_arguments_are_an_object(text: str) -> None:
 
 
 def test_media_become_notes() -> None:
-    pdf = Opaque("anthropic", {"type": "document", "source": {"data": "AAAA"}})
+    pdf = Opaque("anthropic", {"type": "document", "source": {"type": "base64", "data": "A" * 800}})
+    audio = Opaque("gemini", {"inlineData": {"mimeType": "audio/wav", "data": "A" * 400}})
+    article = Opaque("anthropic", {"type": "document", "source": {"type": "text", "data": "Plain words."}})
     shot = Image(data="A" * 4_000, media_type="image/png")
-    message = user("look", shot, Image(url="https://example.com/a.png"), pdf)
+    web = [Image(url="https://example.com/a,b.png"), Image("data:image/gif;base64," + "A" * 40)]
+    message = user("look", shot, *web, pdf, audio, article)
     assert without_media(message) == user(
         "look",
         "[image left out: image/png, 3,000 bytes]",
-        "[image left out: https://example.com/a.png]",
+        "[image left out: https://example.com/a,b.png]",
+        "[image left out: data:image/gif, 46 bytes]",
+        "[document left out: 600 bytes]",
+        "[inlineData left out: 300 bytes]",
         "[document left out]",
     )
     result = Message("tool", (ToolResult("1", (Text("t"), shot, pdf)),))
     assert [p.text for p in without_media(result).results[0].content][1:] == [
         "[image left out: image/png, 3,000 bytes]",
-        "[document left out]",
+        "[document left out: 600 bytes]",
     ]
-    reply = assistant("x", pdf)
-    assert without_media(reply) is reply
+
+
+def test_provider_blocks_of_a_reply_stay_unless_one_holds_media() -> None:
+    """A server tool's call and result, and the thinking before them, are accepted whole or not at all."""
+    asked = Opaque("anthropic", {"type": "server_tool_use", "id": "s1", "name": "web_fetch", "input": {}})
+    found = Opaque("anthropic", {"type": "web_search_tool_result", "content": [{"encrypted_content": "A" * 900}]})
+    page = Opaque("anthropic", {"type": "web_fetch_tool_result", "content": {"source": {"data": "A" * 400}}})
+    light = assistant(Thinking("hm", "sig"), "reading", asked, found, "done")
+    assert without_media(light) is light
+    heavy = assistant(Thinking("hm", "sig"), "reading", asked, page, "done", ToolCall("c1", "bash"))
+    assert without_media(heavy) == assistant(
+        "reading",
+        "[server_tool_use left out]",
+        "[web_fetch_tool_result left out: 300 bytes]",
+        "done",
+        ToolCall("c1", "bash"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "size"),
+    [
+        ({"type": "document", "source": {"type": "base64", "data": "A" * 1_000}}, 1_000),
+        ({"type": "document", "source": {"type": "text", "data": "Plain words, not base64."}}, 0),
+        ({"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}}, 0),
+        ({"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}}, 32),
+        ({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}, 4),
+        ({"type": "image_generation_call", "id": "ig_1", "result": "A" * 400}, 400),
+        ({"inlineData": {"mimeType": "application/pdf", "data": "A" * 400}}, 400),
+        ({"type": "compaction", "encrypted_content": "A" * 400}, 0),
+    ],
+)
+def test_files_in_provider_blocks_count_as_media(data: dict[str, Any], size: int) -> None:
+    block = Opaque("any", data)
+    assert media_size(user("look", block)) == size
+    assert media_size(Message("tool", (ToolResult("1", (Text("t"), block, block)),))) == 2 * size
+    assert view_of([user("look", block, Image(data="AAAA"))]).media_bytes == size + 4
 
 
 def test_masks_count_what_they_hide_and_keep_short_results() -> None:

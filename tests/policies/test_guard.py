@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clew.budget import Budget
 from clew.errors import ContextOverflow, ModelError, RateLimited, TransportError
-from clew.messages import Image, Message, Text, ToolCall, ToolResult, assistant, system, tool, user
+from clew.messages import Image, Message, Opaque, Text, ToolCall, ToolResult, assistant, system, tool, user
 from clew.models.base import ModelCall, Reply, answer_text
 from clew.models.scripted import Script, Scripted
 from clew.models.steps import Failure, Offline, Steps, arun, run
@@ -328,6 +328,27 @@ def test_linear_is_due_only_when_the_view_does_not_fit() -> None:
     assert due.limit == budget.input
 
 
+def test_documents_have_to_stay_within_the_byte_budget_too() -> None:
+    source = {"type": "base64", "media_type": "application/pdf", "data": "A" * 3_000_000}
+    pdf = Opaque("anthropic", {"type": "document", "source": source})
+    messages = []
+    for n in range(10):
+        messages += [user(f"read contract {n}", pdf), assistant(f"read {n}")]
+    view = view_of([*messages, user("compare them")])
+    guarded = Guarded(Linear())
+    budget = guarded.budget(1_000_000)
+    due = guarded.due(view, budget)
+    assert due is not None
+    found = run(guarded.compact(view, budget, due), Offline(Scripted([])))
+    assert found is not None
+    after = view.edited(found.edits)
+    assert after.media_bytes <= budget.media_bytes < view.media_bytes
+    assert [any(isinstance(p, Opaque) for p in m.parts) for m in after.messages[::2]] == [False] * 4 + [True] * 6 + [
+        False
+    ]
+    assert "[document left out: 2,250,000 bytes]" in after.messages[0].text
+
+
 def test_fifty_screenshots_stay_within_the_byte_budget_and_the_newest_are_kept() -> None:
     shot = "A" * 500_000
     messages = [user("watch the page")]
@@ -384,3 +405,33 @@ def test_the_same_computation_runs_asynchronously() -> None:
 
     view = view_of(session())
     assert asyncio.run(_async(view)) == asked(Plan(old, ask=True), view, "the story")[0]
+
+
+@pytest.mark.parametrize(
+    ("edits", "reason"),
+    [
+        ([Drop((9_999,)), Replace((5_555,), user("x"))], "not_smaller"),
+        ([Drop((-5,)), Drop(()), Replace((), user("x")), Drop(((50, 2),))], "not_smaller"),
+        ([], "not_smaller"),
+        ([Insert(99_999, user("x"))], "not_smaller"),
+        ([Replace(((2, 25),), user("w " * 100_000))], "not_smaller"),
+        ([Drop(((1, 10**15),))], "system_edited"),
+        ([Replace((1,), system("obey me"))], "system_edited"),
+        ([Replace(((2, 25),), user("sum \ud800"))], "invalid_view"),
+        ([Drop((3,))], "unaccounted"),  # the result would go with its call, and no edit says so
+    ],
+)
+def test_edits_that_make_no_sense_change_nothing(edits: list[Edit], reason: str) -> None:
+    assert refused(Plan(lambda v: edits), view_of(session())).reason == reason
+
+
+def test_edits_over_each_other_and_over_more_than_there_is_account_for_every_message() -> None:
+    edits: list[Edit] = [Replace(((2, 12),), user("first")), Replace(((8, 10**15),), user("second"))]
+    view = view_of(session())
+    found, failures = asked(Plan(lambda v: edits), view)
+    assert not failures
+    assert found is not None
+    after = view.edited(found.edits)
+    assert after.messages[-1] == view.messages[-1]
+    a = found.account
+    assert a.kept + a.summarised + a.masked + a.dropped == len(view.items)

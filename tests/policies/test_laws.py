@@ -19,9 +19,10 @@ from clew.policies import available, policy
 from clew.policies.guard import ATTEMPTS, Guarded
 from clew.policies.last_resort import standing
 from clew.sessions.entries import Compaction, Entry, Failed, Pin, Said
+from clew.sessions.media import media_size
 from clew.sessions.policy import Due
 from clew.sessions.rules import violations
-from clew.sessions.view import Projection, View, media_size, project
+from clew.sessions.view import Projection, View, project
 from clew.tokens import Heuristic
 from conversations import broken_conversations, conversations
 from policies_models import ANSWERS, Scaled

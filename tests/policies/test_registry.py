@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args, get_type_hints
+
+import msgspec
 import pytest
 
 from clew.errors import BadBudget, UnknownName
 from clew.policies import Guarded, available, linear, pi, policy, qitos
 from clew.policies.harness.linear import Linear
 from clew.policies.harness.pi import Pi
+from clew.policies.harness.qitos import QitOS
 
 
 def test_names_give_guarded_policies() -> None:
@@ -17,13 +21,19 @@ def test_names_give_guarded_policies() -> None:
     assert policy("pi").name == "pi"
 
 
+def test_under_guard_a_summary_is_data_and_stands_for_what_it_saw() -> None:
+    assert qitos() == Guarded(QitOS(summary_role="user", lossless=True))
+    assert (QitOS().summary_role, QitOS().lossless) == ("system", False), "QitOS's own way"
+    assert policy("qitos:summary_role=system,lossless=false") == Guarded(QitOS())
+
+
 def test_settings() -> None:
     made = policy("pi:keep=20_000, reserve=10000,version=0.73.1,window=200000")
     assert made == pi(keep=20_000, reserve=10_000, version="0.73.1", window=200_000)
     assert made == Guarded(Pi(keep=20_000, reserve=10_000, version="0.73.1"), 200_000)
     assert made.budget(8_000).window == 200_000
     assert policy("pi:version=1.6").policy.version == "1.6", "a number where a text is asked for"
-    assert policy("qitos:lossless=true").policy.lossless is True
+    assert policy("qitos:lossless=no").policy.lossless is False
     assert policy("linear:").budget(9_000).window == 9_000
 
 
@@ -66,4 +76,18 @@ def test_the_listing_shows_every_setting_with_its_default() -> None:
     assert listed["pi"].settings["version"] == "1.6"
     for listing in listed.values():
         assert listing.summary
-        assert policy(listing.name).policy == policy(listing.name + ":window=0").policy
+        made = policy(listing.name)
+        assert listing.settings == {**msgspec.structs.asdict(made.policy), "window": made.window}
+
+
+@pytest.mark.parametrize(("make", "kind"), [(linear, Linear), (pi, Pi), (qitos, QitOS)])
+def test_editors_and_type_checkers_know_every_setting(make: Any, kind: type[msgspec.Struct]) -> None:
+    (told,) = get_args(get_type_hints(make)["settings"])
+    assert get_type_hints(told) == get_type_hints(kind)
+
+
+@pytest.mark.parametrize("name", ["linear", "pi", "qitos"])
+@pytest.mark.parametrize("window", ["200k", 0, -5, 0.5, float("nan"), None])
+def test_a_window_that_is_none_is_refused_before_a_policy_computes_with_it(name: str, window: Any) -> None:
+    with pytest.raises(BadBudget, match="window"):
+        policy(name).budget(window)

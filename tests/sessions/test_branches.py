@@ -58,7 +58,7 @@ def test_rewind_goes_before_the_users_messages() -> None:
         session.branch_to(301)
         with pytest.raises(UnknownName, match="has 150"):
             session.rewind(151)
-        with pytest.raises(UnknownName):
+        with pytest.raises(UnknownName, match="0 turns: 1 is the newest"):
             session.rewind(0)
         assert session.leaf == 301
 

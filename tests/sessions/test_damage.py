@@ -211,3 +211,38 @@ def test_any_links_make_a_tree(data: st.DataObject) -> None:
         assert fine is (not any(d.kind == "parent" and d.entry == id for d in damage))
     missing = set(range(1, max([*ids, last], default=0) + 1)) - set(ids)
     assert {d.entry for d in damage if d.kind == "gap"} == {first for first, _ in runs(sorted(missing))}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "title = x'ff00'",
+        "created = 'x'",
+        "updated = x'00'",
+        "entries = 'many'",
+        "meta = 7",
+        "leaf = 'abc'",
+        "lease_owner = 7, lease_expires = 'x'",
+        "parent = id, parent_entry = 'q'",
+        "parent = 7",
+    ],
+)
+def test_a_session_row_of_anything_can_be_listed_read_and_added_to(path: Path, column: str) -> None:
+    id = made(path)
+    spoil(path, "PRAGMA foreign_keys=OFF", f"UPDATE sessions SET {column}")
+    (row,) = Session.list(path)
+    assert row.id == id
+    with Session.open(path, id) as session:
+        assert texts(session) == ["u0", "a0", "u1", "a1", "u2", "a2"]
+        session.append(user("more"))
+        with session.fork() as fork:
+            assert texts(fork)[-1] == "more"
+    with Session.open(path, id, mode="read") as session:
+        assert texts(session)[-1] == "more"
+
+
+def test_an_id_past_the_largest_number_is_refused(path: Path) -> None:
+    id = made(path)
+    spoil(path, f"UPDATE sessions SET last = {2**63 - 1}")
+    with Session.open(path, id) as session, pytest.raises(StoreError, match="too large"):
+        session.append(user("more"))

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import clew
-from clew.errors import BadPayload, StoreError, UnknownName
-from clew.messages import Image, Message, Text, ToolCall, assistant, system, tool, user
-from clew.sessions import Draft, Note, Pin, Said, Session
+from clew.errors import BadPayload, SessionBusy, StoreError, UnknownName
+from clew.messages import Image, Message, Text, ToolCall, Usage, assistant, system, tool, user
+from clew.policies import Guarded
+from clew.sessions import Compaction, Draft, Drop, Note, Pin, Said, Session
 from clew.sessions.view import NO_RESULT
 from plain import Letters, Older, opened, texts
 
@@ -141,9 +142,13 @@ def test_lone_surrogates_become_replacement_characters(bad: str) -> None:
         session.append_many([Draft(Note("x", {"t": bad})), Draft(Pin(bad))])
         assert isinstance(entry.body, Said)
         assert entry.body.message == Message("user", (Text(good),), meta={"x": {good: [good]}})
+        assert entry.body.replaced == 3, "in the text, and in a key and a value of the meta"
         assert next(session.entries()) == entry
         assert session.view.pins == (good,)
         assert session.append(user("again"), key=bad) == entry
+        clean = session.append(user("😀"))
+        assert isinstance(clean.body, Said)
+        assert clean.body.replaced == 0
 
 
 def test_a_message_is_counted_once_and_the_count_is_stored(tmp_path: Path) -> None:
@@ -340,3 +345,113 @@ def test_importing_clew_loads_nothing_heavy_and_names_resolve() -> None:
     assert set(clew.__all__) <= set(dir(clew))
     with pytest.raises(AttributeError):
         clew.nonsense  # noqa: B018
+
+
+def test_what_an_importer_asks_of_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with opened(path) as session:
+        assert session.newest == 0
+        session.append(user("a"), key="k1")
+        session.branch_to(None)
+        session.append(user("b"), key="k2")
+        session.branch_to(1)
+        assert session.newest == 2, "on whatever branch"
+        with session.fork(1) as fork:
+            fork.append(user("c"), key="k3")
+            assert fork.held(["k1", "k2", "k3", "k4"]) == {"k1": 1, "k3": 2}
+        assert session.held(["k1", "k2", "k3"]) == {"k1": 1, "k2": 2}
+        assert session.held([]) == {}
+
+
+def test_a_claim_keeps_others_from_writing_before_anything_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with opened(path) as session:
+        session.append(user("a"))
+        id = session.id
+    with opened(path, id) as one, opened(path, id) as two:
+        one.claim()
+        one.claim()
+        with pytest.raises(SessionBusy):
+            two.append(user("b"))
+        one.append(user("c"))
+        with pytest.raises(StoreError, match='opened with mode="read"'):
+            opened(path, id, mode="read").claim()
+
+
+WRONG = {
+    "role": Message("usr", (Text("a"),)),  # type: ignore[arg-type]
+    "parts[0]": Message("user", (None,)),  # type: ignore[arg-type]
+    "parts[0].text": user(Text(None)),  # type: ignore[arg-type]
+    "parts[0].content[0].text": tool("c1", None),  # type: ignore[arg-type]
+    "parts[0].arguments": assistant(ToolCall("c1", "bash", {"a": 1})),  # type: ignore[arg-type]
+    "parts[0].id": assistant(ToolCall(1, "bash")),  # type: ignore[arg-type]
+    "usage.input": assistant("a", usage=Usage("3")),  # type: ignore[arg-type]
+    "meta": Message("user", (Text("a"),), meta=None),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("place", WRONG)
+def test_what_could_not_be_read_again_is_not_written(place: str) -> None:
+    with opened() as session:
+        session.append(user("a"))
+        with pytest.raises(BadPayload) as caught:
+            session.append(WRONG[place])
+        assert f"`$.message.{place}`" in str(caught.value)
+        assert session.leaf == 1
+
+
+def test_an_edit_that_could_not_be_read_again_is_not_written() -> None:
+    with opened() as session:
+        session.append(user("a"))
+        bad = Compaction((Drop((1,)),), reason=None)  # type: ignore[arg-type]
+        with pytest.raises(BadPayload, match=r"\$\.reason"):
+            session.append_many([Draft(bad)])
+        assert session.leaf == 1
+
+
+@pytest.mark.parametrize("value", ["hello", {"role": "user", "content": "hello"}, [user("hello")], None])
+def test_only_messages_are_appended_and_the_error_says_how_to_make_one(value: Any) -> None:
+    with opened() as session:
+        for append in (session.append, lambda v: session.append_many([v])):
+            with pytest.raises(BadPayload, match=r"not a value of type \w+; clew.messages makes one"):
+                append(value)
+        assert session.leaf is None
+
+
+@pytest.mark.parametrize("part", [None, 5, {"type": "text", "text": "a"}])
+def test_a_message_is_made_of_strings_and_parts(part: Any) -> None:
+    with pytest.raises(BadPayload, match="strings and parts"):
+        user("a", part)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("policy", "pi"),
+        ("policy", clew.policies.pi),
+        ("policy", clew.policies),
+        ("policy", Guarded),
+        ("model", "anthropic/claude-haiku-4-5"),
+        ("counter", "o200k"),
+    ],
+)
+def test_a_name_where_the_thing_is_wanted(name: str, value: Any) -> None:
+    settings: dict[str, Any] = {name: value}
+    with pytest.raises(UnknownName, match=f"is not a {name}; make one with clew"):
+        Session.open("memory://", **settings)
+
+
+def test_it_shows_what_it_is() -> None:
+    with opened(title="一") as session:
+        session.append(user("a"))
+        assert repr(session) == f"<Session {session.id} '一' at entry 1>"
+    with Session.open("memory://") as session:
+        assert repr(session) == f"<Session {session.id} at entry None>"
+
+
+@pytest.mark.parametrize("meta", [{"a": object()}, {"a": "\ud800"}, {1j: "a"}])
+def test_meta_that_is_no_json_makes_no_session(tmp_path: Path, meta: Any) -> None:
+    path = tmp_path / "agent.db"
+    with pytest.raises(BadPayload, match="meta must be JSON"):
+        Session.open(path, meta=meta)
+    assert Session.list(path) == []

@@ -250,3 +250,13 @@ def test_a_store_is_not_carried_into_a_forked_process(tmp_path: Path) -> None:
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
     store.close()
+
+
+def test_names_that_no_database_can_hold(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="null"):
+        open_store(tmp_path / "a\0b.db")
+    store = open_store(tmp_path / "agent.db")
+    for lookup in (lambda: store.find("default", "\udcff"), lambda: store.sessions("\ud800")):
+        with pytest.raises(StoreError, match="no such value can be stored or found"):
+            lookup()
+    store.close()

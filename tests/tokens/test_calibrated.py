@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from clew.messages import Message, Usage, assistant, user
 from clew.sessions.entries import Entry, Said
 from clew.sessions.view import project
-from clew.tokens import Calibrated, Heuristic, Learning, Rule
+from clew.tokens import Calibrated, Heuristic, Rule
+from clew.tokens.protocol import learns
 from clew.tokens.upstream import Gemini
 
 # Gemini CLI 0.61.0: overhead, (reported, counted) pairs, and the weight after each.
@@ -50,7 +51,7 @@ def test_it_counts_as_its_base_does_and_under_its_name() -> None:
     assert counter.factor > 1
     assert counter.message(message) == Heuristic().message(message)
     assert counter.name == Heuristic().name
-    assert isinstance(counter, Learning)
+    assert learns(counter)
     assert hash(counter) == hash(Calibrated(Heuristic()).learned(1_000, 1_500))
 
 

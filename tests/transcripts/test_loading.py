@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -330,3 +331,27 @@ def test_the_view_after_a_real_boundary_begins_as_the_recorded_request_did(name:
     assert kept.text == next(b["text"] for b in sent[1]["content"] if b["type"] == "text")
     notes = [e.body.kind for e in s.entries() if isinstance(e.body, Note)]
     assert notes.count("claude-code/api-request") == 20
+
+
+def test_a_transcript_goes_on_in_a_session_whose_newest_entries_are_missing(tmp_path: Path) -> None:
+    """The ids of new entries follow those ever given, not those that are left, so compactions name the right ones."""
+    log = Claude()
+    log.user("u1", "first")
+    log.text("a1", "m1", "one")
+    db = tmp_path / "agent.db"
+    s, _ = import_file(written(tmp_path, *log.lines), db, counter=Letters())
+    s.append_many([user("x"), user("y")])
+    s.close()
+    raw = sqlite3.connect(db)
+    raw.execute("DELETE FROM entries WHERE id > 2")
+    raw.commit()
+    raw.close()
+    log.user("u2", "second")
+    log.text("a2", "m2", "two")
+    log.compact("k1", "so far", kept=["a2"])
+    log.user("u3", "third")
+    s, report = import_file(written(tmp_path, *log.lines), db, counter=Letters())
+    with s:
+        assert [d.kind for d in s.damage] == ["gap", "leaf"]
+        assert (report.added, report.present) == (4, 2)
+        assert view(s) == ["user so far", "assistant two", "user third"]

@@ -122,6 +122,15 @@ def test_a_question_asked_again_after_failed_replies_stands_once() -> None:
     ]
 
 
+def test_another_picture_is_another_question() -> None:
+    log = Pi()
+    for n, data in enumerate(("aGk=", "aGkh", "aGkh")):
+        log.message(f"u{n}", "user", [say("this?"), {"type": "image", "data": data, "mimeType": "image/png"}])
+        log.failed(f"e{n}")
+    shown = [key for key, line in lines(log).items() if isinstance(line.body, Message) and not line.body.blank]
+    assert shown == ["u0", "u1"]
+
+
 def test_a_failed_reply_is_an_empty_message_with_its_error() -> None:
     log = Pi()
     log.failed("e", parent=None)

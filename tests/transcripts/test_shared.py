@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ from clew.sessions.entries import Note
 from clew.transcripts import recording, sniff
 from clew.transcripts.events import Boundary, Damage, Line
 from clew.transcripts.formats import named
+from recordings import RECORDINGS
 
-ROOT = Path(os.environ.get("CLEW_TRANSCRIPTS") or Path(__file__).parents[3] / "shared" / "transcripts")
 FORMATS = ("claude-code", "pi", "openclaw", "openai-messages", "mini-swe-agent")
 FILES = {
-    str(path.relative_to(ROOT)): path
+    str(path.relative_to(RECORDINGS)): path
     for folder in FORMATS
-    for path in sorted((ROOT / folder).glob("*"))
+    for path in sorted((RECORDINGS / folder).glob("*"))
     if not path.name.endswith(".meta.json")
 }
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from clew.errors import BadPayload, UnknownName
 from clew.transcripts import FORMATS, recording, sniff
+from clew.transcripts.lines import LONGEST
 from clew.transcripts.sniffing import PROBE
 from transcripts.scribe import Claude, Json, Pi, jsonl, say
 from transcripts.test_dumps import CHAT, CLAUDE, ITEMS
@@ -108,6 +110,33 @@ def test_a_file_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
 
 def test_sniffing_reads_a_bounded_beginning(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    path.write_bytes(b"x" * (PROBE + 1) + b"\n" + claude())
+    path.write_bytes(b"x" * PROBE + b"\n" + b"x" * PROBE + b"\n" + claude())
     with pytest.raises(UnknownName):
         sniff(path)
+
+
+@pytest.mark.parametrize("size", [PROBE + 10, LONGEST + 10])
+@pytest.mark.parametrize("ending", [b"\n", b""])
+def test_a_first_line_longer_than_the_probe(tmp_path: Path, size: int, ending: bytes) -> None:
+    """A picture in the first message, for one; a line that is too long to be read at all is passed over."""
+    path = tmp_path / "t"
+    path.write_bytes(jsonl({"role": "user", "content": "x" * size}) + jsonl(*CLAUDE) + ending)
+    assert sniff(path) == "anthropic"
+    (path := tmp_path / "u").write_bytes(jsonl({"role": "user", "content": "x" * (PROBE + 1)}).strip() + ending)
+    assert sniff(path) == "openai"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_read_as_what_it_says(tmp_path: Path, encoding: str) -> None:
+    (path := tmp_path / "t").write_bytes(
+        ("\ufeff" + jsonl({"role": "user", "content": "修复测试"}).decode()).encode(encoding)
+    )
+    tape = recording(path)
+    assert [m.text for m in tape.messages] == ["修复测试"]
+    assert tape.damage == ()
+
+
+def test_a_pipe_is_refused_and_nobody_waits_for_its_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UnknownName, match="is a pipe"):
+        sniff(tmp_path / "pipe")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
-from clew.cli import log, replay
+import clew
+from clew.cli import log, output, replay
 from clew.errors import ClewError
 
 app = typer.Typer(
@@ -25,24 +27,50 @@ app.command("expand")(log.expand)
 
 
 @app.callback(invoke_without_command=True)
-def _frame(context: typer.Context) -> None:
+def _frame(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"clew {clew.__version__}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command and exits: 0 when all went well, 2 with one line on standard error otherwise."""
+    """Runs the command and exits.
+
+    0: all went well; 1: whoever read the output has gone (`clew show … | head`); 2: otherwise, with one
+    line on standard error.
+    """
+    output.prepare()
     try:
         code = app(args=arguments, prog_name="clew", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        output.discard()
+        code = 1
     except typer.TyperException as error:
         code = _refuse(error.format_message())
-    except (ClewError, OSError) as error:
+    except ClewError as error:
         code = _refuse(str(error))
+    except OSError as error:
+        code = _refuse(str(error))
+        _flush()
     except (typer.Abort, KeyboardInterrupt):
         code = _refuse("interrupted")
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _flush() -> None:
+    """Writes out what was printed before an error of the system, unless that is what failed."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        output.discard()
+
+
 def _refuse(reason: str) -> int:
-    typer.echo(f"clew: {' '.join(reason.split())}", err=True)
+    typer.echo(f"clew: {output.printable(' '.join(reason.split()))}", err=True)
     return 2

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import sys
+import re
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from clew.cli import options, render
+from clew.cli.output import literal, write_json
 from clew.errors import UnknownName
 from clew.lab.plain import as_text, span
 from clew.sessions import Session
+from clew.sessions.edits import unpack
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Failed, Label, Note, Pin, Said
 from clew.transcripts import import_file
 
-Db = Annotated[Path | None, typer.Option(help="The store (default: CLEW_DB, or your own).")]
+Db = Annotated[str | None, typer.Option(help="The store (default: CLEW_DB, or your own).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -38,14 +38,14 @@ def import_(
         if json:
             continue
         out.print(
-            f"{escape(str(file))}: {report.format}, session [bold]{session.id}[/], "
+            f"{literal(str(file))}: {report.format}, session [bold]{session.id}[/], "
             f"{report.added:,} entries added, {report.present:,} already there",
             soft_wrap=True,
         )
         for line, reason in report.skipped:
-            out.print(f"  skipped line {line}: {escape(reason)}", style="yellow", soft_wrap=True)
+            out.print(f"  skipped line {line}: {literal(reason)}", style="yellow", soft_wrap=True)
     if json:
-        _json(reports)
+        write_json(reports)
 
 
 def sessions(db: Db = None, json: Json = False) -> None:
@@ -53,7 +53,7 @@ def sessions(db: Db = None, json: Json = False) -> None:
     rows = Session.list(options.existing_store(db))
     if json:
         fields = ("id", "title", "created", "updated", "entries", "leaf", "parent", "parent_entry")
-        _json([{name: getattr(row, name) for name in fields} for row in rows])
+        write_json([{name: getattr(row, name) for name in fields} for row in rows])
         return
     table = render.plain()
     for name in ("session", "changed", "entries", "from", "title"):
@@ -61,7 +61,7 @@ def sessions(db: Db = None, json: Json = False) -> None:
     for row in rows:
         parent = f"{row.parent}:{row.parent_entry}" if row.parent else ""
         changed = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.updated))
-        table.add_row(row.id, changed, f"{row.entries:,}", parent, escape(row.title))
+        table.add_row(row.id, changed, f"{row.entries:,}", parent, literal(row.title))
     options.console().print(table)
 
 
@@ -80,7 +80,7 @@ def show(
         if log:
             entries = list(s.entries())
             if json:
-                _json(entries)
+                write_json(entries)
                 return
             on_branch = {e.id for e in s.branch()}
             for entry in entries:
@@ -88,14 +88,19 @@ def show(
             return
         shown = s.view
         if json:
-            _json([{"entries": i.ids, "kind": i.kind, "tokens": i.count, "message": i.message} for i in shown.items])
+            write_json(
+                [
+                    {"entries": list(unpack(i.ids)), "kind": i.kind, "tokens": i.count, "message": i.message}
+                    for i in shown.items
+                ]
+            )
             return
         out.print(f"session {s.id}: {len(shown.items):,} messages, {shown.tokens:,} tokens in view")
         for item in shown.items:
             how = "" if item.kind == "message" else f"[{item.kind}] "
             head = " ".join(as_text(item.message)[:400].split())
             line = f"{span(item.ids):>9} {item.message.role:<9} {item.count:>7,}  {how}{head}"
-            out.print(escape(line), no_wrap=True, overflow="ellipsis")
+            out.print(literal(line), no_wrap=True, overflow="ellipsis")
 
 
 def expand(
@@ -105,18 +110,18 @@ def expand(
 ) -> None:
     """Prints the originals behind a compaction, whole; a message entry is printed as it is."""
     session, _, number = entry.rpartition(":")
-    if not session or not number.isdigit():
+    if not session or re.fullmatch("[0-9]{1,18}", number) is None:
         raise UnknownName(f"an entry is written SESSION:ENTRY, for instance 3fa9:118, not {entry!r}")
     with Session.open(options.existing_store(db), session, mode="read") as s:
         originals = s.expand(int(number))
         if json:
-            _json(originals)
+            write_json(originals)
             return
         out = options.console()
         for original in originals:
             role, text = _content(original)
             out.print(f"[bold]{s.id}:{original.id}[/] {role}")
-            out.print(escape(text), soft_wrap=True)
+            out.print(literal(text), soft_wrap=True)
             out.print()
 
 
@@ -125,7 +130,7 @@ def _line(out: Console, entry: Entry, here: bool, leaf: bool) -> None:
     role, text = _content(entry)
     head = " ".join(text[:400].split())
     out.print(
-        escape(f"{mark}{entry.id:>6} {entry.parent or '-':>6}  {role:<10} {head}"), no_wrap=True, overflow="ellipsis"
+        literal(f"{mark}{entry.id:>6} {entry.parent or '-':>6}  {role:<10} {head}"), no_wrap=True, overflow="ellipsis"
     )
 
 
@@ -151,7 +156,3 @@ def _content(entry: Entry) -> tuple[str, str]:
         case Note(kind=kind):
             return "note", kind
     raise AssertionError(entry.body)
-
-
-def _json(value: Any) -> None:
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value)) + b"\n")

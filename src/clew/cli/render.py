@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from clew.cli.output import literal
 from clew.errors import UnknownName
 from clew.lab.chart import short, text_chart
-from clew.lab.replay import FATES, Result
+from clew.lab.result import FATES, Result
 
 FATE_WORDS = {
     "kept": "in view, word for word",
@@ -20,9 +20,10 @@ FATE_WORDS = {
 
 def result(out: Console, r: Result) -> None:
     """Prints the whole result: chart, compactions, totals, and where the messages are now."""
-    out.print(f"[bold]{escape(r.source)}[/]", soft_wrap=True)
-    how = f"window {r.window:,} · summaries {r.model} · counter {r.counter}"
-    out.print(f"policy [bold]{escape(r.policy)}[/] · {escape(how)}\n")
+    out.print(f"[bold]{literal(r.source)}[/]", soft_wrap=True)
+    out.print(f"policy [bold]{literal(r.policy)}[/]", soft_wrap=True)
+    how = f"window {r.window:,}, prompt up to {r.limit:,} · summaries {r.model} · counter {r.counter}"
+    out.print(f"{literal(how)}\n")
     chart = text_chart(
         [m.sent for m in r.moments],
         [c.call for c in r.compactions],
@@ -31,16 +32,17 @@ def result(out: Console, r: Result) -> None:
         width=min(out.width - 8, 120),
     )
     for line in chart:
-        out.print(escape(line), soft_wrap=True)
+        out.print(literal(line), soft_wrap=True)
     if r.compactions:
         out.print("\n[bold]Compactions[/]")
         out.print(_compactions(r))
     for f in r.failures:
-        out.print(f"refused before message {f.message}: {escape(f.reason)} {escape(f.detail)}", style="yellow")
+        out.print(f"refused before message {f.message}: {literal(f.reason)} {literal(f.detail)}", style="yellow")
     if r.impossible:
         first = r.impossible[0]
         out.print(
-            f"{len(r.impossible)} model calls could not be made, the first at message {first.message}: {first.why}",
+            f"{len(r.impossible)} model calls could not be made, "
+            f"the first at message {first.message}: {literal(first.why)}",
             style="red",
         )
     out.print("\n[bold]Totals[/]")
@@ -63,7 +65,7 @@ def moment(out: Console, r: Result, at: int) -> None:
         how = "" if item.kind == "message" else f"[{item.kind} of entry {item.entries}] "
         head = " ".join(item.text[:400].split())
         line = f"{item.role:<9} {item.tokens:>6,}  {how}{head}"
-        out.print(escape(line), no_wrap=True, overflow="ellipsis")
+        out.print(literal(line), no_wrap=True, overflow="ellipsis")
 
 
 def _compactions(r: Result) -> Table:
@@ -88,11 +90,12 @@ def _totals(r: Result) -> Table:
     table.add_column(justify="left")
     spent = sum(c.model_tokens for c in r.compactions)
     calls = sum(c.model_calls for c in r.compactions)
-    table.add_row("model calls", f"{len(r.moments):,}", f"and {calls:,} for summaries ({spent:,} tokens)")
+    summaries = f"and {calls:,} for summaries" + (f", {spent:,} tokens" if spent else "")
+    table.add_row("model calls", f"{len(r.moments):,}", summaries)
     table.add_row("tokens sent", f"{r.sent:,}", f"largest request {r.peak:,}, mean {r.mean:,}")
     table.add_row("tokens answered", f"{r.output:,}", "")
     table.add_row("prompt cache", f"{r.cache_hits:.1%}", "of the sent tokens begin as the last request did")
-    table.add_row("cost", f"${r.dollars:.2f}", f"at the prices of {r.price}")
+    table.add_row("cost", f"${r.dollars:.2f}", f"at the prices of {literal(r.price)}")
     return table
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from clew import policies
 from clew.cli import options, render
+from clew.cli.output import literal, printable, write_json
 from clew.errors import UnknownName
 from clew.lab import report
-from clew.lab.replay import Result, run_replay
+from clew.lab.replay import run_replay
+from clew.lab.result import Result
 from clew.messages import Message
 from clew.models.prices import price
 from clew.tokens import counter as named_counter
@@ -44,7 +44,7 @@ def replay(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the replayed session in the store, for show and expand.")
     ] = False,
-    db: Annotated[Path | None, typer.Option(help="The store for --keep (default: CLEW_DB, or your own).")] = None,
+    db: Annotated[str | None, typer.Option(help="The store for --keep (default: CLEW_DB, or your own).")] = None,
 ) -> None:
     """Feeds recorded sessions to a context policy, call by call, and shows what comes of it.
 
@@ -72,7 +72,8 @@ def replay(
                 model=summariser,
                 counter=counted,
                 price=tariff,
-                source=str(file),
+                source=printable(str(file)),
+                label=policy,
                 store=options.store_path(db) if keep else "memory://",
             )
         kept = session.id if keep else ""
@@ -81,21 +82,19 @@ def replay(
         if not json:
             render.result(out, result)
             for line, reason in tape.skipped:
-                out.print(f"skipped line {line}: {reason}", style="yellow")
+                out.print(f"skipped line {line}: {literal(reason)}", style="yellow", soft_wrap=True)
             if at:
                 render.moment(out, result, at)
             if kept:
                 out.print(f"kept as session {kept}: clew show {kept} --view")
     if json:
         plain = [report.summary(r) for r in results]
-        sys.stdout.buffer.write(
-            msgspec.json.format(msgspec.json.encode(plain[0] if len(plain) == 1 else plain)) + b"\n"
-        )
+        write_json(plain[0] if len(plain) == 1 else plain)
     if html is not None:
         html.parent.mkdir(parents=True, exist_ok=True)
         html.write_text(report.html(results), encoding="utf-8")
         if not json:
-            out.print(f"report: {html}", soft_wrap=True)
+            out.print(f"report: {literal(str(html))}", soft_wrap=True)
 
 
 @contextmanager

@@ -35,7 +35,6 @@ from clew.codecs.shape import (
     a_list,
     an_object,
     copied,
-    count,
     inner,
     json_text,
     objects,
@@ -43,8 +42,10 @@ from clew.codecs.shape import (
     rest,
     shallow,
     string,
+    string_or_list,
 )
 from clew.codecs.turns import Shown, numbered, side, turns
+from clew.codecs.usage import anthropic_usage
 from clew.messages import FinishReason, Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
 
 CODEC = "anthropic"
@@ -83,13 +84,7 @@ def decode_reply(response: Any) -> tuple[Message, FinishReason, Usage]:
     parts = tuple(_blocks(data.get("content"), "assistant", Spot() / "content"))
     reason = data.get("stop_reason")
     finish: FinishReason = _FINISH.get(reason, "unknown") if isinstance(reason, str) else "unknown"
-    tokens = data.get("usage")
-    usage = Usage(
-        input=count(tokens, "input_tokens"),
-        output=count(tokens, "output_tokens"),
-        cache_read=count(tokens, "cache_read_input_tokens"),
-        cache_write=count(tokens, "cache_creation_input_tokens"),
-    )
+    usage = anthropic_usage(data.get("usage"))
     return Message("assistant", parts, usage), finish, usage
 
 
@@ -214,7 +209,7 @@ def _encode_system(head: list[Message], ids: CallIds) -> str | list[Json] | None
     how = own(head[0].meta, CODEC).get("@content") if head else None
     if not blocks:
         return [] if how == "list" else "" if len(head) == 1 and head[0].parts == (Text(""),) else None
-    return _string_or_list(blocks, len(head) > 1 or how == "list")
+    return string_or_list(blocks, as_list=len(head) > 1 or how == "list")
 
 
 def _encode_message(message: Message, ids: CallIds) -> list[Json]:
@@ -282,7 +277,7 @@ def _encode_turn(turn: list[Shown[Json]]) -> Json:
     as_list = how == "list" or len(turn) > 1
     if as_list:
         content.sort(key=lambda b: b["type"] != "tool_result")
-    return {"role": turn[0].side, "content": _string_or_list(content, as_list), **fields}
+    return {"role": turn[0].side, "content": string_or_list(content, as_list=as_list), **fields}
 
 
 def _shown(blocks: Iterable[Json | None]) -> list[Json]:
@@ -293,13 +288,6 @@ def _shown(blocks: Iterable[Json | None]) -> list[Json]:
         return found
     more = any(texts)
     return [b for b in found if b["type"] != "text" or (more and b["text"])]
-
-
-def _string_or_list(blocks: list[Json], as_list: bool) -> str | list[Json]:
-    if not as_list and len(blocks) == 1 and blocks[0].keys() == {"type", "text"} and blocks[0]["type"] == "text":
-        text: str = blocks[0]["text"]
-        return text
-    return blocks
 
 
 def _encode_part(part: Part, where: str, ids: CallIds) -> Json | None:

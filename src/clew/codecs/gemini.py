@@ -18,6 +18,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any
 
+from msgspec.structs import replace
+
 from clew.codecs.foreign import (
     IMAGE,
     UNSHOWN,
@@ -49,7 +51,8 @@ from clew.codecs.shape import (
     string,
 )
 from clew.codecs.turns import Shown, numbered, turns
-from clew.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from clew.codecs.usage import gemini_usage
+from clew.messages import FinishReason, Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
 
 CODEC = "gemini"
 
@@ -65,6 +68,19 @@ _KINDS = (
 _SNAKE = ("system_instruction", "function_call", "function_response", "inline_data", "file_data")
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*")
 _USER_ROLES = ("user", "function", "tool")
+_FINISH: dict[str, FinishReason] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "SAFETY": "refusal",
+    "RECITATION": "refusal",
+    "LANGUAGE": "refusal",
+    "BLOCKLIST": "refusal",
+    "PROHIBITED_CONTENT": "refusal",
+    "SPII": "refusal",
+    "IMAGE_SAFETY": "refusal",
+    "MALFORMED_FUNCTION_CALL": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+}
 
 
 # --- decode -------------------------------------------------------------------------------------
@@ -82,6 +98,29 @@ def decode(payload: Any) -> list[Message]:
     ids = Unnumbered()
     found = [(at, m) for at, fields in objects(data["contents"], Spot() / "contents") for m in _split(fields, at, ids)]
     return [*_system(data), *numbered(found, CODEC)]
+
+
+def decode_reply(response: Any) -> tuple[Message, FinishReason, Usage]:
+    """The reply in a response: message, why it ended, and tokens. Raises `BadPayload`.
+
+    Of several candidates the first counts. A prompt that was blocked has none: a refusal without parts.
+    """
+    top = Spot()
+    data = shallow(an_object(response, top), top)
+    usage = gemini_usage(data.get("usageMetadata"))
+    candidates = a_list(data.get("candidates", []), top / "candidates")
+    if not candidates:
+        if not isinstance(data.get("promptFeedback"), dict):
+            (top / "candidates").fail("no candidate")
+        return Message("assistant", (), usage), "refusal", usage
+    at = top / "candidates" / 0
+    candidate = an_object(candidates[0], at)
+    content = an_object(candidate.get("content", {}), at / "content")
+    # A reply that ended while the model was thinking has no parts.
+    found = _split({"parts": [], **content, "role": "model"}, at / "content", Unnumbered())[0]
+    reply = replace(found, usage=usage)
+    finish = _FINISH.get(str(candidate.get("finishReason")), "unknown")
+    return reply, "tool_calls" if reply.calls and finish == "stop" else finish, usage
 
 
 def _refuse_snake_case(data: Json, at: Spot) -> None:

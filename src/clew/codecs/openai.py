@@ -32,7 +32,6 @@ from clew.codecs.shape import (
     a_list,
     an_object,
     copied,
-    count,
     inner,
     json_object,
     json_text,
@@ -40,7 +39,9 @@ from clew.codecs.shape import (
     rest,
     shallow,
     string,
+    string_or_list,
 )
+from clew.codecs.usage import openai_usage
 from clew.messages import FinishReason, Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult, Usage
 
 CODEC = "openai"
@@ -93,20 +94,8 @@ def decode_reply(response: Any) -> tuple[Message, FinishReason, Usage]:
         finish = "refusal"
     elif message.calls and finish == "stop":
         finish = "tool_calls"
-    usage = _usage(data.get("usage"))
+    usage = openai_usage(data.get("usage"))
     return replace(message, usage=usage), finish, usage
-
-
-def _usage(data: Any) -> Usage:
-    read = count(data, "prompt_tokens_details", "cached_tokens")
-    write = count(data, "cache_creation_input_tokens")
-    return Usage(
-        input=max(0, count(data, "prompt_tokens") - read - write),
-        output=count(data, "completion_tokens"),
-        cache_read=read,
-        cache_write=write,
-        reasoning=count(data, "completion_tokens_details", "reasoning_tokens"),
-    )
 
 
 def _message(data: Json, at: Spot, ids: Unnumbered) -> Message:
@@ -251,7 +240,7 @@ def _encode_message(message: Message, ids: CallIds) -> Json | None:
         parts = [p for p in parts if "type" in p]
         _encode_assistant(message, out, ids)
     if parts or how == "list":
-        out["content"] = _string_or_list(parts, how)
+        out["content"] = string_or_list(parts, as_list=how == "list")
     elif message.role == "assistant":
         if not any(out.get(key) for key in (*_ANSWERS, "tool_calls", "function_call")):
             return None
@@ -262,13 +251,6 @@ def _encode_message(message: Message, ids: CallIds) -> Json | None:
     else:
         return None
     return out
-
-
-def _string_or_list(parts: list[Json], how: str) -> str | list[Json]:
-    if how != "list" and len(parts) == 1 and parts[0].keys() == {"type", "text"} and parts[0]["type"] == "text":
-        text: str = parts[0]["text"]
-        return text
-    return parts
 
 
 def _encode_part(part: Part, role: Role) -> Json | None:
@@ -338,5 +320,8 @@ def _encode_result(result: ToolResult, ids: CallIds, images: list[Json]) -> Json
         out: Json = {"role": "function", "name": tool_name(call.name if call else result.name)}
     else:
         out = {"role": "tool", "tool_call_id": call_id} | ({"name": result.name} if named else {})
-    out["content"] = _string_or_list(parts, how) if parts or how == "list" else None if how == "null" else ""
+    if parts or how == "list":
+        out["content"] = string_or_list(parts, as_list=how == "list")
+    else:
+        out["content"] = None if how == "null" else ""
     return out | fields

@@ -25,8 +25,10 @@ from clew.codecs.shape import (
     objects,
     rest,
     string,
+    string_or_list,
 )
-from clew.messages import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+from clew.codecs.usage import openai_usage
+from clew.messages import FinishReason, Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult, Usage
 
 CODEC = "responses"
 
@@ -37,6 +39,7 @@ _INSIDE = ("input_file", "input_audio", "input_video", "refusal")
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
+_INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "refusal"}
 
 
 # --- decode -------------------------------------------------------------------------------------
@@ -75,6 +78,29 @@ def decode(payload: Any) -> list[Message]:
             layout.append({})
     close()
     return out
+
+
+def decode_reply(response: Any) -> tuple[Message, FinishReason, Usage]:
+    """The reply in a response: message, why it ended, and tokens. Raises `BadPayload`."""
+    data = an_object(response, Spot())
+    found = decode(data.get("output"))
+    if any(m.role != "assistant" for m in found):
+        (Spot() / "output").fail("holds items that are not the model's")
+    parts = found[0].parts if found else ()
+    usage = openai_usage(data.get("usage"))
+    reply = Message("assistant", parts, usage, found[0].meta if found else {})
+    return reply, _finish(data, reply), usage
+
+
+def _finish(data: Json, reply: Message) -> FinishReason:
+    if any(isinstance(p, Opaque) and p.data.get("type") == "refusal" for p in reply.parts):
+        return "refusal"
+    status, details = data.get("status"), data.get("incomplete_details")
+    if status == "completed":
+        return "tool_calls" if reply.calls else "stop"
+    if status == "incomplete" and isinstance(details, dict):
+        return _INCOMPLETE.get(str(details.get("reason")), "unknown")
+    return "error" if status in ("failed", "cancelled") else "unknown"
 
 
 def _type(data: Json, at: Spot) -> str:
@@ -241,16 +267,7 @@ def _encode_message(parts: tuple[Part, ...], role: Role, fields: Json) -> Json |
         if role == "assistant" or not left_out(parts):
             return None
         return {"role": role, "content": UNSHOWN}
-    return {"role": role, "content": _string_or_list(content, role, how), **fields}
-
-
-def _string_or_list(content: list[Json], role: Role, how: str) -> str | list[Json]:
-    if how != "list" and len(content) == 1 and content[0].keys() == {"type", "text"}:
-        only = content[0]
-        if only["type"] == _text_type(role):
-            text: str = only["text"]
-            return text
-    return content
+    return {"role": role, "content": string_or_list(content, as_list=how == "list", kind=_text_type(role)), **fields}
 
 
 def _encode_part(part: Part, role: Role) -> Json | None:
@@ -298,5 +315,5 @@ def _encode_output(result: ToolResult, ids: CallIds) -> Json:
         custom = own(call.meta, CODEC).get("type") == "custom_tool_call"
         kind = "custom_tool_call_output" if custom else "function_call_output"
     content = [c for c in (_encode_part(p, "tool") for p in result.content) if c is not None]
-    output = _string_or_list(content, "tool", how) if content or how == "list" else ""
+    output = string_or_list(content, as_list=how == "list", kind=_text_type("tool")) if content or how == "list" else ""
     return {"type": kind, "call_id": call_id, "output": output, **fields}

@@ -35,7 +35,8 @@ class Spot(Struct, frozen=True):
 def an_object(value: Any, at: Spot) -> Json:
     """The value if it is a JSON object."""
     if not isinstance(value, dict):
-        at.fail(f"expected an object, not {_kind(value)}")
+        hint = "; its model_dump() is one" if hasattr(value, "model_dump") else ""
+        at.fail(f"expected an object, not {_kind(value)}{hint}")
     return value
 
 
@@ -112,6 +113,13 @@ def copied(value: Any) -> Any:
     return value
 
 
+def string_or_list(blocks: list[Json], *, as_list: bool, kind: str = "text") -> str | list[Json]:
+    """Content as providers usually write it: one plain text as a string, unless `as_list`; all else as a list."""
+    if not as_list and len(blocks) == 1 and blocks[0].keys() == {"type", "text"} and blocks[0]["type"] == kind:
+        return str(blocks[0]["text"])
+    return blocks
+
+
 def json_text(value: Any, at: Spot) -> str:
     """The value as JSON text; `json_object` of it gives the same value back."""
     try:
@@ -138,4 +146,6 @@ def count(data: Any, *path: str) -> int:
 
 def _kind(value: Any) -> str:
     names = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string"}
-    return names.get(type(value), "a list" if isinstance(value, list) else "an object")
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    return names.get(type(value), f"a Python value of type {type(value).__name__}")

@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.history.compact_raw import CompactConfig, CompactRaw
+from clew.history.kept import Plan
 from clew.history.logged import LoggedHistory, kept, raw
 from clew.history.messages import HistoryMessage, Query
 from clew.history.models import Function
@@ -62,41 +62,31 @@ class CompactHistory(LoggedHistory):
         if faithful:
             super().__init__(raw(CompactRaw(self.config), llm))
         else:
-            super().__init__(kept(CompactPlan(self.config), llm, store, session, counter))
+            super().__init__(kept(_plan(self.config), llm, store, session, counter))
 
 
-class CompactPlan(Struct, frozen=True):
-    """What a kept `CompactHistory` does: `QitOS` above a query's tokens, `RollingSummary` above its `max_items`."""
+def _plan(config: CompactConfig) -> Plan:
+    """`QitOS` above a query's tokens, `RollingSummary` above its `max_items`."""
+    qitos = QitOS(
+        keep_last_rounds=config.keep_last_rounds,
+        keep_last_messages=config.keep_last_messages,
+        long_chars=config.compact_long_messages_over_chars,
+        preview_chars=config.microcompact_preview_chars,
+        summary_max_chars=config.summary_max_chars,
+        summary_role="user",
+        lossless=True,
+    )
+    keep = max(1, config.keep_last_messages)
 
-    config: CompactConfig
-
-    @property
-    def name(self) -> str:
-        return self.config.summary_metadata_source
-
-    def limit(self, query: Query) -> int:
-        return int(query.get("max_tokens") or self.config.max_tokens)
-
-    def warning_ratio(self, query: Query) -> float:
-        return self.config.warning_ratio
-
-    def policies(self, query: Query) -> Sequence[Policy]:
-        config = self.config
+    def policies(query: Query) -> Sequence[Policy]:
         if not query.get("auto_compact", config.auto_compact):
             return ()
-        qitos = QitOS(
-            keep_last_rounds=config.keep_last_rounds,
-            keep_last_messages=config.keep_last_messages,
-            long_chars=config.compact_long_messages_over_chars,
-            preview_chars=config.microcompact_preview_chars,
-            summary_max_chars=config.summary_max_chars,
-            summary_role="user",
-            lossless=True,
-        )
-        items, keep = int(query.get("max_items") or 0), max(1, config.keep_last_messages)
+        items = int(query.get("max_items") or 0)
         if items <= keep:
             return (qitos,)
         return (qitos, RollingSummary(items, keep, summary_tokens=config.summary_max_chars // 2))
+
+    return Plan(config.summary_metadata_source, policies, config.max_tokens, config.warning_ratio)
 
 
 class MessageGrouper:

@@ -7,14 +7,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clew.errors import ModelError
 from clew.history.messages import HistoryMessage, Query
-from clew.history.prompts import prompt
-from clew.history.raw import Occasion, Shown, tokens_of, weight
-from clew.messages import system, user
-from clew.models.base import ModelCall
+from clew.history.raw import Occasion, Shown, summarised, tokens_of, weight
 from clew.models.steps import Steps
-from clew.policies.fences import fenced
 from clew.policies.harness.qitos_rounds import compacted, kind_of, preview
 
 NOTE_CHARS = 160
@@ -129,12 +124,7 @@ class CompactRaw(Struct, frozen=True):
         if not messages:
             return ""
         limit = self.config.summary_max_chars
-        lines = "\n".join(m.line for m in messages[-self.config.summary_input_message_limit :])
-        try:
-            reply = yield ModelCall((system(prompt("digest")), user(fenced("conversation", lines))), purpose="summary")
-            text = reply.text.strip()
-        except ModelError:
-            text = ""
+        text = yield from summarised(messages[-self.config.summary_input_message_limit :])
         return (text or template(messages))[:limit]
 
 

@@ -10,26 +10,21 @@ is reported and not counted again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from clew.budget import Budget
+from clew.history.fitting import fit, held
 from clew.history.messages import Event, HistoryMessage, Query
 from clew.history.raw import Occasion, metadata_of
 from clew.history.translate import logged, role_of, shown, whole
-from clew.messages import Message, user
-from clew.models.steps import Failure, Steps, run
-from clew.policies.guard import Guarded
-from clew.policies.harness.qitos import META, available
-from clew.sessions.entries import Account, Compaction, Draft, Failed, Note, Said
-from clew.sessions.policy import Due, Policy, account
-from clew.sessions.session import COMPACTIONS, Session
-from clew.sessions.view import Item, Run, View
-
-COMING = 2**62
-"""The entry id that stands for the coming prompt while a compaction is made."""
+from clew.messages import Message
+from clew.policies.harness.qitos import META
+from clew.sessions.edits import unpack
+from clew.sessions.entries import Draft, Note, Said
+from clew.sessions.policy import Policy
+from clew.sessions.session import Session
+from clew.sessions.view import Item
 
 EMPTY_REPLY = "empty_reply"
 """The kind of note that an assistant message without text and calls is logged as."""
@@ -38,23 +33,18 @@ LINE = 120
 """Length of a line of `summarize`, in characters (QitOS 0.3.0)."""
 
 
-class Plan(Protocol):
-    """What a kind of history does about a view that exceeds what a query allows. `name` stands in its events."""
+class Plan(Struct, frozen=True):
+    """What a kind of history does about a view that exceeds what a query allows. `name` stands in its events.
 
-    @property
-    def name(self) -> str: ...
+    `limit` is what the history may hold when the query does not say, in tokens; 0 or less: what the model's window
+    leaves. `policies` gives the policies for a query, applied one after the other; none: nothing is compacted.
+    `warning_ratio` is the share of the limit from which a `warning` is sent; None: the query's, or else all of it.
+    """
 
-    def limit(self, query: Query) -> int:
-        """Tokens the history may hold; 0 or less: what the model's window leaves."""
-        ...
-
-    def warning_ratio(self, query: Query) -> float:
-        """The share of the limit from which a `warning` is sent."""
-        ...
-
-    def policies(self, query: Query) -> Sequence[Policy]:
-        """The policies that apply, one after the other; none when nothing is to be compacted."""
-        ...
+    name: str
+    policies: Callable[[Query], Sequence[Policy]]
+    limit: int = 0
+    warning_ratio: float | None = None
 
 
 class Kept:
@@ -95,14 +85,14 @@ class Kept:
         """The view for the next model call, compacted first if it is over what the query allows."""
         occasion = self._occasion(query)
         events = []
-        if occasion.budget and occasion.tokens >= (
-            line := max(1, int(occasion.budget * (occasion.warning_ratio or 1)))
-        ):
-            events.append(occasion.event("warning", warning_threshold=line))
+        if occasion.budget is not None:
+            warned_from = max(1, int(occasion.budget * (occasion.warning_ratio or 1)))
+            if occasion.tokens >= warned_from:
+                events.append(occasion.event("warning", warning_threshold=warned_from))
         policies = self.plan.policies(query)
         for policy in policies:
-            events += self._fit(policy, occasion)
-        if occasion.budget and self._weight() > occasion.budget and not policies:
+            events += fit(self.session, policy, occasion)
+        if occasion.budget and held(self.session.view) > occasion.budget and not policies:
             events.append(occasion.event("compact_skipped", reason="auto_compact_disabled"))
         elif all(e["context"]["stage"] == "warning" for e in events):
             events.append(occasion.event("within_budget", reason="within_budget"))
@@ -136,7 +126,7 @@ class Kept:
         self._waiting -= {result.call_id for result in message.results}
 
     def _step(self, item: Item) -> int:
-        return max((self._steps.get(i, 0) for i in item.ids), default=0)
+        return max((self._steps.get(i, 0) for i in unpack(item.ids)), default=0)
 
     def _given(self, items: Sequence[Item]) -> list[HistoryMessage]:
         return [m for item in items for m in shown(item, self._step(item), self.plan.name)]
@@ -150,130 +140,15 @@ class Kept:
             and (last is None or self._step(item) <= last)
         )
 
-    def _weight(self) -> int:
-        view = self.session.view
-        return view.weigh(view.items[view.head() :])
-
     def _occasion(self, query: Query) -> Occasion:
         view = self.session.view
         pending = view.counter.text(str(query.get("pending_content") or ""))
-        limit = self.plan.limit(query)
+        limit = int(query.get("max_tokens") or self.plan.limit)
         count = len(view.items) - view.head()
-        ratio = self.plan.warning_ratio(query)
-        return Occasion(self.plan.name, count, self._weight(), pending, limit if limit > 0 else None, ratio)
-
-    def _fit(self, policy: Policy, occasion: Occasion) -> list[Event]:
-        """Compacts as often as a session would: again, while the policy is still due and it helped."""
-        events: list[Event] = []
-        for _ in range(COMPACTIONS):
-            before = self.session.view.tokens
-            events += self._compact(policy, occasion)
-            if self.session.view.tokens >= before:
-                break
-        return events
-
-    def _compact(self, policy: Policy, occasion: Occasion) -> list[Event]:
-        past = self.session.view
-        view, budget = _with_coming(past), self._budget(past, occasion.budget)
-        guarded = Guarded(_Past(policy, past))
-        due = guarded.due(view, budget)
-        if due is None:
-            return []
-        world = _Recording(self.session)
-        due = replace(due, failures=self._failures())
-        found = run(guarded.compact(view, budget, due), world)
-        events = [occasion.event("compact_skipped", reason=f.reason, detail=f.detail) for f in world.failures]
-        if found is not None:
-            found = replace(found, account=account(past, past.edited(found.edits)))
-            self.session.append_many([Draft(found)])
-            events += self._applied(found, occasion)
-        return events
-
-    def _budget(self, view: View, limit: int | None) -> Budget:
-        """The limit as a budget; the model's own window is what its summary requests may fill."""
-        window = self.session.model.context_window
-        room = available(window) if limit is None else limit + view.weigh(view.items[: view.head()])
-        window = max(window, room)
-        return Budget(window, window - room, room, max(1, room // 2))
-
-    def _applied(self, found: Compaction, occasion: Occasion) -> list[Event]:
-        """What the compaction did: an event for QitOS's first step, if it took both, and one for what it came to."""
-        account, stages = found.account, found.details.get("stages", [])
-        figures = {"kept": account.kept, "messages_dropped": account.dropped, "policy": found.policy}
-        figures |= {"summarized_message_count": account.summarised, "messages_compacted": account.masked}
-        view = self.session.view
-        last = _main_effect(account)
-        return [
-            *(
-                occasion.event(s["name"], s["tokens"], s["messages"], **s["figures"])
-                for s in stages
-                if s["name"] != last
-            ),
-            occasion.event(last, self._weight(), len(view.items) - view.head(), **figures),
-        ]
-
-    def _failures(self) -> int:
-        """Attempts that failed since the last compaction that worked."""
-        count = 0
-        for entry in reversed(list(self.session.branch())):
-            if isinstance(entry.body, Compaction):
-                break
-            count += isinstance(entry.body, Failed)
-        return count
-
-
-class _Past(Struct, frozen=True):
-    """A policy that is asked about the history alone, without the coming prompt."""
-
-    policy: Policy
-    past: View
-
-    @property
-    def name(self) -> str:
-        return self.policy.name
-
-    def budget(self, window: int) -> Budget:
-        return self.policy.budget(window)
-
-    def due(self, view: View, budget: Budget) -> Due | None:
-        return self.policy.due(self.past, budget)
-
-    def compact(self, view: View, budget: Budget, due: Due) -> Steps[Compaction | None]:
-        return self.policy.compact(self.past, budget, due)
-
-
-class _Recording:
-    """The session as the world of a compaction, with the failures at hand."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.model = session.model
-        self.failures: list[Failure] = []
-
-    def read_file(self, path: str) -> str | None:
-        return self.session.read_file(path)
-
-    def record(self, failure: Failure) -> None:
-        self.failures.append(failure)
-        self.session.record(failure)
-
-
-def _main_effect(account: Account) -> str:
-    """The event that names what a compaction did above all."""
-    if account.summarised:
-        return "summary_compact_applied"
-    return "microcompact_applied" if account.masked else "messages_dropped"
-
-
-def _with_coming(view: View) -> View:
-    """The view with a stand-in for the coming prompt, unless the user has the last word already.
-
-    The prompt is the newest message of the user, which nothing may touch; all of the history may be compacted.
-    """
-    if view.last_user() == len(view.items) - 1:
-        return view
-    coming = Item(user("[the coming prompt]"), (COMING,), 0)
-    return replace(view, items=Run([*view.items, coming]))
+        ratio = self.plan.warning_ratio
+        if ratio is None:
+            ratio = float(query.get("warning_ratio") or 1.0)
+        return Occasion(self.plan.name, count, held(view), pending, limit if limit > 0 else None, ratio)
 
 
 def _last(items: list[Item], n: int) -> list[Item]:

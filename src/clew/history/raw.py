@@ -10,10 +10,14 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from clew.errors import ModelError
 from clew.history.messages import Event, HistoryMessage, Query
 from clew.history.models import NoModel
-from clew.models.base import Model
+from clew.messages import system, user
+from clew.models.base import Model, ModelCall, Reply
 from clew.models.steps import Offline, Steps, run
+from clew.policies.fences import fenced
+from clew.policies.prompt import prompt
 
 
 def tokens_of(content: Any) -> int:
@@ -101,6 +105,17 @@ class Strategy(Protocol):
 def metadata_of(messages: Sequence[HistoryMessage]) -> list[dict[str, Any]]:
     """The metadata of messages with their role, step and length in characters, for traces."""
     return [{"role": m.role, "step_id": m.step_id, "content_chars": len(m.text), **m.metadata} for m in messages]
+
+
+def summarised(messages: Sequence[HistoryMessage]) -> Steps[str]:
+    """What the model makes of some messages. Empty when it fails: then QitOS writes a text of its own."""
+    lines = "\n".join(m.line for m in messages)
+    ask = (system(prompt("clew.history", "digest")), user(fenced("conversation", lines)))
+    try:
+        reply: Reply = yield ModelCall(ask, purpose="summary")
+    except ModelError:
+        return ""
+    return reply.text.strip()
 
 
 class Raw:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
+from clew.history.kept import Plan
 from clew.history.logged import LoggedHistory, kept
-from clew.history.messages import Query
 from clew.history.models import Function, as_model
 from clew.history.rolling_raw import RollingRaw
 from clew.models.base import Model
 from clew.policies.tail import RollingSummary
-from clew.sessions.policy import Policy
 from clew.storage.store import Store
 from clew.tokens.protocol import TokenCounter
 
@@ -40,24 +36,9 @@ class SummaryHistory(LoggedHistory):
         if faithful:
             super().__init__(RollingRaw(threshold, keep_recent, as_model(llm)))
         else:
-            super().__init__(kept(SummaryPlan(threshold, keep_recent), llm, store, session, counter))
+            super().__init__(kept(_plan(threshold, keep_recent), llm, store, session, counter))
 
 
-class SummaryPlan(Struct, frozen=True):
-    """What a kept `SummaryHistory` does: `RollingSummary`."""
-
-    threshold: int
-    keep_recent: int
-
-    @property
-    def name(self) -> str:
-        return "rolling_summary"
-
-    def limit(self, query: Query) -> int:
-        return int(query.get("max_tokens") or 0)
-
-    def warning_ratio(self, query: Query) -> float:
-        return float(query.get("warning_ratio") or 1.0)
-
-    def policies(self, query: Query) -> Sequence[Policy]:
-        return (RollingSummary(self.threshold - 1, self.keep_recent),)
+def _plan(threshold: int, keep_recent: int) -> Plan:
+    """`RollingSummary`, which is due above a number of messages."""
+    return Plan("rolling_summary", lambda query: (RollingSummary(threshold - 1, keep_recent),))

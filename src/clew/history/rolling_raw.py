@@ -10,12 +10,12 @@ from typing import Any
 
 from clew.history.messages import Event, HistoryMessage, Query
 from clew.history.models import NoModel
-from clew.history.prompts import prompt
 from clew.history.raw import Occasion, metadata_of
 from clew.messages import system, user
 from clew.models.base import Model, ModelCall
 from clew.models.steps import Offline, Steps, run
 from clew.policies.fences import fenced
+from clew.policies.prompt import prompt
 
 SUMMARY_TOKENS = 200
 """Limit of a summary, in tokens (the tutorial's `max_tokens`)."""
@@ -60,7 +60,7 @@ class RollingRaw:
         old, recent = self.messages[: max(cut, 0)], self.messages[max(cut, 0) :]
         text = "\n".join(f"{m.role}: {m.content}" for m in old)
         parts = [fenced("previous", self.summary)] if self.summary else []
-        ask = (system(prompt("digest")), user("\n\n".join([*parts, fenced("conversation", text)])))
+        ask = (system(prompt("clew.history", "digest")), user("\n\n".join([*parts, fenced("conversation", text)])))
         reply = yield ModelCall(ask, max_output=SUMMARY_TOKENS, purpose="summary", previous=self.summary)
         before, after = len(text) // 2, len(reply.text) // 2
         occasion = Occasion("rolling_summary", len(self.messages), before, 0, None, None)

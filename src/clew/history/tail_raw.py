@@ -6,14 +6,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clew.errors import ModelError
 from clew.history.messages import HistoryMessage, Query
-from clew.history.prompts import prompt
-from clew.history.raw import Occasion, Shown, tokens_of, weight
-from clew.messages import system, user
-from clew.models.base import ModelCall
+from clew.history.raw import Occasion, Shown, summarised, tokens_of, weight
 from clew.models.steps import Steps
-from clew.policies.fences import fenced
 
 NOTE_CHARS = 160
 """Length of a line of the template summary, in characters (QitOS 0.3.0)."""
@@ -80,7 +75,7 @@ class TokenBudgetSummaryRaw(Struct, frozen=True):
         old, recent = items[: -self.keep_last], items[-self.keep_last :]
         if not old:  # keep_last 0: QitOS cuts nothing off and says nothing
             return Shown(items, [], items)
-        text = yield from self._text(old)
+        text = (yield from summarised(old)) or template(old)
         mark = {"source": "token_budget_summary", "summary": True}
         shown = [HistoryMessage("system", text, old[-1].step_id, mark), *recent]
         applied = occasion.event(
@@ -90,15 +85,6 @@ class TokenBudgetSummaryRaw(Struct, frozen=True):
 
     def digest(self, items: list[HistoryMessage]) -> None:
         return None
-
-    def _text(self, messages: Sequence[HistoryMessage]) -> Steps[str]:
-        lines = "\n".join(m.line for m in messages)
-        try:
-            reply = yield ModelCall((system(prompt("digest")), user(fenced("conversation", lines))), purpose="summary")
-            text = reply.text.strip()
-        except ModelError:
-            text = ""
-        return text or template(messages)
 
 
 def template(messages: Sequence[HistoryMessage]) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
+from clew.history.kept import Plan
 from clew.history.logged import LoggedHistory, kept, raw
 from clew.history.messages import Query
 from clew.history.models import Function
@@ -41,25 +40,14 @@ class TokenBudgetSummaryHistory(LoggedHistory):
         if faithful:
             super().__init__(raw(TokenBudgetSummaryRaw(max_tokens, keep_last, hard_window), llm))
         else:
-            super().__init__(kept(TokenBudgetPlan(max_tokens, max(1, keep_last)), llm, store, session, counter))
+            super().__init__(kept(_plan(max_tokens, max(1, keep_last)), llm, store, session, counter))
 
 
-class TokenBudgetPlan(Struct, frozen=True):
-    """What a kept `TokenBudgetSummaryHistory` does: `RollingSummary`."""
+def _plan(max_tokens: int, keep_last: int) -> Plan:
+    """`RollingSummary`, above the tokens and above a query's `max_items`."""
 
-    max_tokens: int
-    keep_last: int
-
-    @property
-    def name(self) -> str:
-        return "token_budget_summary"
-
-    def limit(self, query: Query) -> int:
-        return int(query.get("max_tokens") or self.max_tokens)
-
-    def warning_ratio(self, query: Query) -> float:
-        return float(query.get("warning_ratio") or 1.0)
-
-    def policies(self, query: Query) -> Sequence[Policy]:
+    def policies(query: Query) -> Sequence[Policy]:
         items = int(query.get("max_items") or 0)
-        return (RollingSummary(items if items > self.keep_last else None, self.keep_last),)
+        return (RollingSummary(items if items > keep_last else None, keep_last),)
+
+    return Plan("token_budget_summary", policies, max_tokens)

@@ -12,6 +12,7 @@ from clew.errors import BadPayload
 from clew.history.messages import HistoryMessage
 from clew.messages import Message, Part, Role, Text, ToolCall, ToolResult
 from clew.policies.harness.qitos import META
+from clew.sessions.edits import unpack
 from clew.sessions.view import Item
 
 _ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
@@ -66,7 +67,7 @@ def shown(item: Item, step: int, source: str) -> Iterator[HistoryMessage]:
     message = item.message
     metadata = dict(message.meta.get(META, {}).get("metadata", {}))
     if item.kind == "summary":
-        mark = {"summary": True, "source": source, "summarized_message_count": len(item.ids)}
+        mark = {"summary": True, "source": source, "summarized_message_count": sum(1 for _ in unpack(item.ids))}
         yield HistoryMessage(message.role, message.text, step, {**mark, "summarized_through_step": step})
         return
     if item.kind in ("mask", "shrink"):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
+from clew.history.kept import Plan
 from clew.history.logged import LoggedHistory, kept, raw
-from clew.history.messages import Query
 from clew.history.tail_raw import WindowRaw
 from clew.policies.harness.linear import Linear
 from clew.policies.tail import Window
@@ -38,26 +35,13 @@ class WindowHistory(LoggedHistory):
         if faithful:
             super().__init__(raw(WindowRaw(window_size)))
         else:
-            super().__init__(kept(WindowPlan(window_size), None, store, session, counter))
+            super().__init__(kept(_plan(window_size), None, store, session, counter))
 
 
-class WindowPlan(Struct, frozen=True):
-    """What a kept `WindowHistory` does: `Window`, and the guard against the query's tokens."""
-
-    window_size: int
-
-    @property
-    def name(self) -> str:
-        return "window_history"
-
-    def limit(self, query: Query) -> int:
-        return int(query.get("max_tokens") or 0)
-
-    def warning_ratio(self, query: Query) -> float:
-        return float(query.get("warning_ratio") or 1.0)
-
-    def policies(self, query: Query) -> Sequence[Policy]:
-        return (Window(self.window_size),) if self.window_size > 0 else (Linear(),)
+def _plan(window_size: int) -> Plan:
+    """`Window`; the guard keeps the query's tokens."""
+    policy: Policy = Window(window_size) if window_size > 0 else Linear()
+    return Plan("window_history", lambda query: (policy,))
 
 
 def window_history(window_size: int = 24) -> WindowHistory:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from clew.messages import Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
+from clew.sessions.edits import Ids
 
 
 def as_text(message: Message) -> str:
@@ -27,6 +26,7 @@ def as_text(message: Message) -> str:
     return "\n".join(lines)
 
 
-def span(ids: Sequence[int]) -> str:
+def span(ids: Ids) -> str:
     """Entry ids for people: "12", or "12–97"."""
-    return str(ids[0]) if len(ids) == 1 else f"{ids[0]}–{ids[-1]}"
+    first, last = (i if isinstance(i, int) else i[end] for end, i in ((0, ids[0]), (1, ids[-1])))
+    return str(first) if first == last else f"{first}–{last}"

@@ -8,13 +8,12 @@ goes on. Nothing is sent anywhere, except summaries when a real model is given.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.errors import ContextOverflow
 from clew.lab.plain import as_text, span
+from clew.lab.result import FATES, Compacted, Fate, Impossible, Moment, Refused, Result, Share, Shown
 from clew.messages import Message, Usage
 from clew.models import Model
 from clew.models.prices import Price, cost
@@ -22,128 +21,9 @@ from clew.sessions import Session
 from clew.sessions.edits import Drop
 from clew.sessions.entries import Compaction, Entry, Failed, Said
 from clew.sessions.policy import Policy
+from clew.sessions.spans import Index
 from clew.sessions.view import Item, View
 from clew.tokens import TokenCounter
-
-Fate = Literal["kept", "summarised", "masked", "dropped"]
-FATES: tuple[Fate, ...] = ("kept", "summarised", "masked", "dropped")
-
-
-class Moment(Struct, frozen=True):
-    """One model call of the recording, as the policy would have made it.
-
-    `message` is the index of the recorded reply, `sent` the request in tokens, `cached` the part of
-    it that begins like the request before (what a provider's prompt cache can serve), `output` the
-    reply in tokens. The view is the first `same` items of the view before, then the items numbered
-    in `new` (see `Result.items`).
-    """
-
-    message: int
-    sent: int
-    cached: int
-    output: int
-    same: int
-    new: tuple[int, ...]
-
-
-class Compacted(Struct, frozen=True):
-    """A compaction during the replay: before which message, tokens before and after, and the account."""
-
-    message: int
-    call: int
-    entry: int
-    reason: str
-    before: int
-    after: int
-    kept: int
-    summarised: int
-    masked: int
-    dropped: int
-    model_calls: int
-    model_tokens: int
-    summary: str = ""
-
-
-class Refused(Struct, frozen=True):
-    """An attempt that did not count, and why."""
-
-    message: int
-    call: int
-    reason: str
-    detail: str
-
-
-class Impossible(Struct, frozen=True):
-    """A model call that could not have been made: what can never be left out exceeds the window (tokens)."""
-
-    message: int
-    needed: int
-    available: int
-    why: str
-
-
-class Shown(Struct, frozen=True):
-    """A message as it stood in some view."""
-
-    role: str
-    kind: str
-    tokens: int
-    text: str
-    entries: str = ""
-
-
-class Share(Struct, frozen=True):
-    """How many recorded messages met a fate by the end, and their tokens."""
-
-    messages: int = 0
-    tokens: int = 0
-
-
-class Result(Struct, frozen=True):
-    """What a policy made of a recording. All figures in tokens of `counter` unless they say otherwise."""
-
-    source: str
-    policy: str
-    model: str
-    counter: str
-    price: str
-    window: int
-    limit: int
-    trigger: int
-    messages: int
-    moments: tuple[Moment, ...]
-    compactions: tuple[Compacted, ...]
-    failures: tuple[Refused, ...]
-    fates: dict[str, Share]
-    items: tuple[Shown, ...]
-    final: int
-    dollars: float
-    impossible: tuple[Impossible, ...] = ()
-
-    @property
-    def sent(self) -> int:
-        """Tokens sent in all requests together."""
-        return sum(m.sent for m in self.moments)
-
-    @property
-    def output(self) -> int:
-        """Tokens of all replies."""
-        return sum(m.output for m in self.moments)
-
-    @property
-    def peak(self) -> int:
-        """The largest request."""
-        return max((m.sent for m in self.moments), default=0)
-
-    @property
-    def mean(self) -> int:
-        """The mean request."""
-        return self.sent // len(self.moments) if self.moments else 0
-
-    @property
-    def cache_hits(self) -> float:
-        """Share of the sent tokens that a prompt cache could serve, 0 to 1."""
-        return sum(m.cached for m in self.moments) / self.sent if self.sent else 0.0
 
 
 class Watch:
@@ -152,7 +32,7 @@ class Watch:
     def __init__(self, excerpt: int) -> None:
         self.excerpt = excerpt
         self.shown: list[Shown] = []
-        self._numbers: dict[tuple[tuple[int, ...], str, int], int] = {}
+        self._numbers: dict[tuple[str, int, str, int], int] = {}
         self._last: View | None = None
 
     def moment(self, message: int, view: View, output: int) -> Moment:
@@ -169,14 +49,20 @@ class Watch:
         )
 
     def _number(self, item: Item, view: View) -> int:
-        key = (item.ids, item.kind, item.count)
+        entries = span(item.ids)
+        key = (
+            entries,
+            len(item.ids),
+            item.kind,
+            item.count,
+        )  # not the ids: a late summary stands for thousands of runs
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.shown)
             text = as_text(item.message)
             if len(text) > self.excerpt:
                 text = f"{text[: self.excerpt]}\n[… {len(text) - self.excerpt:,} more characters]"
-            self.shown.append(Shown(item.message.role, item.kind, view.weigh([item]), text, span(item.ids)))
+            self.shown.append(Shown(item.message.role, item.kind, view.weigh([item]), text, entries))
         return number
 
 
@@ -189,13 +75,17 @@ def run_replay(
     counter: TokenCounter,
     price: Price,
     source: str = "",
+    label: str = "",
     store: str = "memory://",
     excerpt: int = 1_200,
 ) -> tuple[Result, Session]:
     """Feeds a recording to a policy and returns the result, and the session it was fed into (open).
 
-    `window` is in tokens of `counter`, `excerpt` limits the text kept of each shown message, in
-    characters. Usage in the recording is used for reply sizes only: it speaks of other requests
+    `window` is in tokens of `counter`. `source` and `label` are what the result calls the recording and
+    the policy (default: the policy's name). `store` is where the replayed session is kept. `excerpt`
+    limits the text kept of each shown message, in characters.
+
+    Usage in the recording only tells how long the replies were: it was reported for other requests
     than the policy makes. Calls whose newest user message alone exceeds the window are listed as
     impossible. Raises `BadBudget` when policy and window do not go together.
     """
@@ -225,7 +115,7 @@ def run_replay(
     return (
         Result(
             source=source,
-            policy=policy.name,
+            policy=label or policy.name,
             model=model.name,
             counter=counter.name,
             price=price.name,
@@ -257,19 +147,19 @@ def bill(moments: Sequence[Moment], spent: Sequence[Usage], price: Price) -> flo
 
 def fates(branch: Sequence[Entry], view: View) -> dict[str, Share]:
     """What has become of every message of the branch, with the tokens it had."""
-    place: dict[int, Fate] = {}
-    for item in view.items:
-        fate: Fate = "summarised" if item.kind == "summary" else "masked" if item.kind in ("mask", "shrink") else "kept"
-        for i in item.ids:
-            if fate == "kept" or i not in place:
-                place[i] = fate
+    index = Index(item.ids for item in view.items)
     totals = {fate: [0, 0] for fate in FATES}
     for entry in branch:
         if isinstance(entry.body, Said):
-            slot = totals[place.get(entry.id, "dropped")]
+            found = [_fate(view.items[i]) for i in index.sharing((entry.id,))]
+            slot = totals["kept" if "kept" in found else found[0] if found else "dropped"]
             slot[0] += 1
             slot[1] += entry.body.tokens
     return {fate: Share(n, t) for fate, (n, t) in totals.items()}
+
+
+def _fate(item: Item) -> Fate:
+    return "summarised" if item.kind == "summary" else "masked" if item.kind in ("mask", "shrink") else "kept"
 
 
 def _event(entry: Entry, index: int, call: int) -> Compacted | Refused | None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from clew.lab.chart import svg_chart
-from clew.lab.replay import Result
+from clew.lab.result import Result
 
 
 def html(results: Sequence[Result]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import time
@@ -37,13 +38,15 @@ class LiteLLM:
     - `retries`: attempts after the first when the provider is busy or unreachable
     - `options`: whatever else `litellm.completion` takes (`api_key`, `api_base`, `temperature`, …)
 
-    Calls raise the typed errors of `clew.errors` only, with the provider's text in `raw`, its status in
-    `meta["status"]`; `MissingExtra` when the package is not there.
+    Raises `MissingExtra` when the package is not there. Calls raise the typed errors of `clew.errors` only, with the
+    provider's text in `raw`, its status in `meta["status"]`.
     """
 
     def __init__(
         self, model: str, *, context_window: int | None = None, timeout: float = 600.0, retries: int = 2, **options: Any
     ) -> None:
+        if not _installed():
+            raise _missing()
         self.name = model
         self._window = context_window
         self._options = {"timeout": timeout, "max_retries": retries, **options}
@@ -137,12 +140,22 @@ def typed(error: Exception) -> ModelError:
 
 
 @cache
+def _installed() -> bool:
+    """Whether the package is there, without the seconds that importing it takes."""
+    return importlib.util.find_spec("litellm") is not None
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra("models", "litellm", "calls to providers")
+
+
+@cache
 def _litellm() -> Any:
     # LiteLLM downloads its price list on import unless told otherwise.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:
         litellm: Any = import_module("litellm")
-    except ImportError as error:
-        raise MissingExtra("models", "litellm", "calls to providers") from error
+    except ImportError as error:  # it is there, but something it needs is not
+        raise _missing() from error
     litellm.suppress_debug_info = True  # it prints advice to stdout at every error otherwise
     return litellm

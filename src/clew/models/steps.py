@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from clew.errors import ModelError
 from clew.messages import Usage
-from clew.models.base import Model, ModelCall, Reply
+from clew.models.base import Model, ModelCall
 
 T = TypeVar("T")
 
@@ -90,41 +90,41 @@ def run(steps: Steps[T], world: World) -> T:
     A `ModelError` of a call is raised inside the computation, at its `yield`, so that it can react;
     what it does not catch comes out here.
     """
+    answer: Any = None
     try:
-        ask = next(steps)
         while True:
+            try:
+                ask = steps.throw(answer) if isinstance(answer, ModelError) else steps.send(answer)
+            except StopIteration as stop:  # of the computation: one that a model raises must not look like its end
+                result: T = stop.value
+                return result
             if isinstance(ask, ModelCall):
                 try:
-                    reply: Reply = world.model.complete(ask)
+                    answer = world.model.complete(ask)
                 except ModelError as error:
-                    ask = steps.throw(error)
-                    continue
-                ask = steps.send(reply)
+                    answer = error
             else:
-                ask = steps.send(_answer(ask, world))
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
+                answer = _answer(ask, world)
     finally:
         steps.close()
 
 
 async def arun(steps: Steps[T], world: World) -> T:
     """Drives a computation to its end with `world.model`'s async calls; else the same as `run`."""
+    answer: Any = None
     try:
-        ask = next(steps)
         while True:
+            try:
+                ask = steps.throw(answer) if isinstance(answer, ModelError) else steps.send(answer)
+            except StopIteration as stop:  # of the computation: one that a model raises must not look like its end
+                result: T = stop.value
+                return result
             if isinstance(ask, ModelCall):
                 try:
-                    reply: Reply = await world.model.acomplete(ask)
+                    answer = await world.model.acomplete(ask)
                 except ModelError as error:
-                    ask = steps.throw(error)
-                    continue
-                ask = steps.send(reply)
+                    answer = error
             else:
-                ask = steps.send(_answer(ask, world))
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
+                answer = _answer(ask, world)
     finally:
         steps.close()

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from clew.models.base import looks_like_error
 from clew.policies.last_resort import lost_pins, standing
-from clew.sessions.edits import Drop, Edit, Insert, pack, unpack
+from clew.sessions.edits import Drop, Edit, Insert
 from clew.sessions.rules import violations
+from clew.sessions.spans import Index, Spans
 from clew.sessions.view import View
 
 REASONS = {
@@ -59,13 +60,13 @@ def spared(view: View, edits: Sequence[Edit]) -> list[Edit]:
     newest = view.last_user()
     if newest is None or not _edited_user(view, view.edited(edits)):
         return list(edits)
-    ids = set(view.items[newest].ids)
+    ids = view.items[newest].ids
     out: list[Edit] = []
     for edit in edits:
         if isinstance(edit, Insert):
             out.append(edit)
             continue
-        left = pack(i for i in unpack(edit.ids) if i not in ids)
+        left = Spans(edit.ids).without(ids)
         if left:
             out.append(replace(edit, ids=left))
     return out
@@ -98,15 +99,11 @@ def _edited_user(view: View, after: View) -> Objection | None:
 
 
 def _unaccounted(view: View, edits: Sequence[Edit], after: View) -> Objection | None:
-    named: dict[int, list[set[int]]] = {}
-    for edit in edits:
-        if not isinstance(edit, Insert):
-            ids = set(unpack(edit.ids))
-            for i in ids:
-                named.setdefault(i, []).append(ids)
+    named = [edit.ids for edit in edits if not isinstance(edit, Insert)]
+    index, spans = Index(named), [Spans(ids) for ids in named]
     there = {(item.ids, item.message.role): item for item in after.items if item.kind != "mend"}
     for item in view.items:
-        if item.kind == "mend" or any(ids.issuperset(item.ids) for ids in named.get(item.ids[0], ())):
+        if item.kind == "mend" or any(spans[n].covers(item.ids) for n in index.sharing(item.ids)):
             continue
         if there.get((item.ids, item.message.role)) != item:
             return Objection("unaccounted", f"the {item.message.role} message of entries {item.ids}", item.message.text)

@@ -1,12 +1,12 @@
 """Where a view may be cut in two: what lies before the index is old, the rest stays.
 
-Every function returns one of `View.safe_cuts()`, so no call is parted from its results, and never
-an index inside the leading system messages.
+A cut is one of `View.safe_cuts()`, so no call is parted from its results, and never lies inside the leading system
+messages.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 
 from clew.sessions.view import View
 
@@ -19,16 +19,6 @@ def rounds(view: View) -> list[int]:
 def turns(view: View) -> list[int]:
     """Where each turn begins: the indices of what the user wrote (no summaries, no mends)."""
     return [i for i, item in enumerate(view.items) if item.message.role == "user" and item.kind in ("message", "keep")]
-
-
-def keep_rounds(view: View, n: int) -> int:
-    """The cut that keeps the newest `n` rounds, and the user messages between them."""
-    return _nth_last(view, rounds(view), n)
-
-
-def keep_turns(view: View, n: int) -> int:
-    """The cut that keeps the newest `n` turns."""
-    return _nth_last(view, turns(view), n)
 
 
 def keep_tokens(view: View, tokens: int) -> int:
@@ -48,28 +38,4 @@ def keep_tokens(view: View, tokens: int) -> int:
 def safe_before(view: View, index: int) -> int:
     """The last safe cut at or before `index`: keeps what `index` would keep, and the rest of its round."""
     cuts = view.safe_cuts()
-    at = bisect_left(cuts, index)
-    found = cuts[at] if at < len(cuts) and cuts[at] == index else cuts[max(at - 1, 0)]
-    return max(found, view.head())
-
-
-def safe_after(view: View, index: int) -> int:
-    """The first safe cut at or after `index`: gives up a round that `index` would split."""
-    cuts = view.safe_cuts()
-    return max(cuts[min(bisect_left(cuts, index), len(cuts) - 1)], view.head())
-
-
-def middle(view: View, head: int, tail: int) -> tuple[int, int]:
-    """What lies between the first `head` and the last `tail` messages, as (start, end), grown to whole rounds at both.
-
-    The leading system messages do not count. Empty (start = end) when head and tail meet.
-    """
-    start = safe_after(view, view.head() + head)
-    end = safe_before(view, len(view.items) - tail)
-    return (start, end) if start < end else (start, start)
-
-
-def _nth_last(view: View, starts: list[int], n: int) -> int:
-    if n <= 0:
-        return len(view.items)
-    return safe_before(view, starts[-n]) if n <= len(starts) else view.head()
+    return max(cuts[max(bisect_right(cuts, index) - 1, 0)], view.head())

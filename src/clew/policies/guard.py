@@ -58,8 +58,10 @@ class Guarded(Struct, frozen=True):
         return self.policy.name
 
     def budget(self, window: int) -> Budget:
-        """The policy's own limits."""
-        return self.policy.budget(self.window or window)
+        """The policy's own limits. Raises `BadBudget` on a window that is none, whatever the policy."""
+        size = self.window or window
+        Budget.of(size)
+        return self.policy.budget(size)
 
     def due(self, view: View, budget: Budget) -> Due | None:
         """Due when the policy says so, and always when the view does not fit, in tokens or in bytes of media."""

@@ -21,8 +21,10 @@ from clew.policies.cuts import rounds
 from clew.policies.fences import pinned, summary_message, summary_text
 from clew.policies.shrink import shrink, without_media
 from clew.policies.transforms import mask, results, rewrite
-from clew.sessions.edits import Drop, Edit, Insert, Replace, pack, unpack
-from clew.sessions.view import Item, View, media_size
+from clew.sessions.edits import Drop, Edit, Insert, Replace, pack
+from clew.sessions.media import media_size
+from clew.sessions.spans import Spans
+from clew.sessions.view import Item, View
 
 HUGE = 8
 """A message is huge when it takes more than this part of the free room: then its middle goes."""
@@ -45,7 +47,7 @@ class Plan(Struct, frozen=True):
     """
 
     original: View
-    fixed: frozenset[int]
+    fixed: Spans
     goal: int
     hard: int
     room: int
@@ -84,7 +86,7 @@ def _plan(view: View, budget: Budget, limit: int) -> Plan:
         raise ContextOverflow(_figures(view, budget, newest))
     hard = _count(view, limit)
     goal = min(hard, max(_count(view, budget.target), need + (hard - need) // 2))
-    ids = frozenset(e for item in fixed for e in item.ids)
+    ids = Spans(e for item in fixed for e in item.ids)
     again = view.counter.message(summary_message(pinned("", view.pins))) if view.pins else 0
     pins = min(again, max(hard - need, 0) // 2)
     return Plan(view, ids, goal - pins, hard - pins, max(goal - pins - need, 0), pins, budget.media_bytes)
@@ -125,7 +127,7 @@ def _movable(view: View, plan: Plan, start: int = 0, end: int | None = None) -> 
 
 
 def _is_fixed(item: Item, plan: Plan) -> bool:
-    return item.kind in ("message", "keep") and plan.fixed.issuperset(item.ids)
+    return item.kind in ("message", "keep") and plan.fixed.covers(item.ids)
 
 
 def _newest_round(view: View) -> int:
@@ -233,16 +235,15 @@ def _to(limit: int, view: View) -> Callable[[Message], Message]:
 
 def _squashed(edits: Sequence[Edit]) -> list[Edit]:
     """The edits without those that a later one undoes: a masked result that went into the extract after all."""
-    covered: set[int] = set()
+    covered = Spans()
     out: list[Edit] = []
     for edit in reversed(edits):
         if isinstance(edit, Insert):
             out.append(edit)
             continue
-        ids = set(unpack(edit.ids))
-        if not ids <= covered:
+        if not covered.covers(edit.ids):
             out.append(edit)
-            covered |= ids
+            covered.add(edit.ids)
     return out[::-1]
 
 

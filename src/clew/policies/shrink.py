@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from clew.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from clew.sessions.media import part_media
 from clew.tokens.protocol import TokenCounter
 
 HEAD = 0.6
@@ -57,33 +58,33 @@ def shrink(message: Message, limit: int, counter: TokenCounter) -> Message:
 def without_media(message: Message) -> Message:
     """The message with images and uninterpreted provider blocks replaced by a note of what they were.
 
-    An assistant message keeps its provider blocks: they are bound to its text.
+    An assistant message keeps its provider blocks, which are bound to its text, unless one of them
+    holds media: then all of them go, and its thinking with them.
     """
-
-    def note(part: Part) -> Part:
-        if isinstance(part, Image):
-            return Text(_image_note(part))
-        if isinstance(part, Opaque) and message.role != "assistant":
-            return Text(f"[{part.data.get('type', part.codec)} left out]")
-        if isinstance(part, ToolResult) and not all(isinstance(p, Text) for p in part.content):
-            return replace(part, content=tuple(_text_or_note(p) for p in part.content))
-        return part
-
-    parts = tuple(note(p) for p in message.parts)
+    parts: tuple[Part, ...] = message.parts
+    keeps = message.role == "assistant" and not any(isinstance(p, Opaque) and part_media(p) for p in parts)
+    if message.role == "assistant" and not keeps:
+        parts = tuple(p for p in parts if not isinstance(p, Thinking))
+    parts = tuple(p if keeps and isinstance(p, Opaque) else _noted(p) for p in parts)
     return message if parts == message.parts else replace(message, parts=parts)
 
 
-def _text_or_note(part: Text | Image | Opaque) -> Text:
-    if isinstance(part, Text):
-        return part
-    return Text(_image_note(part) if isinstance(part, Image) else f"[{part.data.get('type', part.codec)} left out]")
+def _noted(part: Part) -> Part:
+    if isinstance(part, ToolResult):
+        content = tuple(p if isinstance(p, Text) else Text(_note(p)) for p in part.content)
+        return part if content == part.content else replace(part, content=content)
+    return Text(_note(part)) if isinstance(part, Image | Opaque) else part
 
 
-def _image_note(image: Image) -> str:
-    if image.data:
-        return f"[image left out: {image.media_type or 'image'}, {len(image.data) * 3 // 4:,} bytes]"
-    where = image.url.split(",", 1)[0] if image.url.startswith("data:") else image.url
-    return f"[image left out: {where[:200]}]"
+def _note(part: Image | Opaque) -> str:
+    """What the part was, as far as it tells, and its size."""
+    size = part_media(part) * 3 // 4  # base64 writes three bytes as four characters
+    if isinstance(part, Image):
+        kind, where = "image", part.media_type if part.data else part.url.partition(";base64,")[0][:200]
+    else:  # Gemini's parts have no type, but one key that tells
+        kind, where = str(part.data.get("type") or next(iter(part.data), part.codec)), ""
+    facts = ", ".join(fact for fact in (where, f"{size:,} bytes" if size else "") if fact)
+    return f"[{kind} left out: {facts}]" if facts else f"[{kind} left out]"
 
 
 def _unbound(message: Message) -> Message:

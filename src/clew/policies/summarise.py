@@ -12,7 +12,7 @@ from clew.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall
 from clew.models.base import ModelCall, answer_text
 from clew.models.steps import Steps
 from clew.policies.fences import fenced, pinned
-from clew.policies.prompts import prompt
+from clew.policies.prompt import prompt
 from clew.policies.shrink import head_tail
 from clew.sessions.view import View
 
@@ -43,18 +43,17 @@ def summarise(
     max_output: int,
     previous: str = "",
     focus: str = "",
-    instructions: str = "summary",
 ) -> Steps[Summary]:
     """A summary of the messages in at most `max_output` tokens, with the view's pinned texts after it.
 
     `previous` is the summary that the new one takes up and replaces, `focus` what the user asked to
-    keep in view, `instructions` the name of a prompt. The request always fits `budget.window`: long
-    results are cut, and what is still too long is summarised part by part, each with the summary of
-    the parts before. A model that finds a request too long all the same is asked again with half of
-    it. Raises `ModelError` when the model gives no usable summary.
+    keep in view. The request always fits `budget.window`: long results are cut, and what is still too
+    long is summarised part by part, each with the summary of the parts before. A model that finds a
+    request too long all the same is asked again with half of it. Raises `ModelError` when the model gives
+    no usable summary.
     """
     counted = _Counted(view)
-    space = budget.window - max_output - counted(prompt(instructions) + prompt("update") + focus) - MARGIN
+    space = budget.window - max_output - counted(_instructions(True, focus)) - MARGIN
     space = max(space, MARGIN)
     todo = list(messages)
     summary, calls, usage, halved = previous, 0, Usage(), 0
@@ -63,7 +62,7 @@ def summarise(
         n, text = _request(todo, counted, room)
         call = ModelCall(
             (
-                system(_instructions(instructions, bool(summary), focus)),
+                system(_instructions(bool(summary), focus)),
                 user(_data(summary, text, counted, space // 2)),
             ),
             max_output=max_output,
@@ -167,10 +166,10 @@ def _texts(messages: Sequence[Message], keep: int) -> Iterator[tuple[int, str]]:
         yield n, serialise(message, keep)
 
 
-def _instructions(name: str, update: bool, focus: str) -> str:
-    parts = [prompt(name)]
+def _instructions(update: bool, focus: str) -> str:
+    parts = [prompt("clew.policies", "summary")]
     if update:
-        parts.append(prompt("update"))
+        parts.append(prompt("clew.policies", "update"))
     if focus:
         parts.append(f"The user asks that the record pay special attention to: {focus}")
     return "\n\n".join(parts)

@@ -20,14 +20,14 @@ How = Literal["summary", "mask", "shrink", "keep"]
 same content at another place."""
 
 
-def pack(ids: Iterable[int]) -> Ids:
-    """Sorted ids with runs of three or more folded."""
+def pack(ids: Iterable[int | tuple[int, int]]) -> Ids:
+    """Ids sorted, each once, with runs of three or more folded. Runs that are folded already may be among them."""
     runs: list[list[int]] = []
-    for i in sorted(set(ids)):
-        if runs and i == runs[-1][1] + 1:
-            runs[-1][1] = i
+    for first, last in sorted((i, i) if isinstance(i, int) else i for i in ids):
+        if runs and first <= runs[-1][1] + 1:
+            runs[-1][1] = max(runs[-1][1], last)
         else:
-            runs.append([i, i])
+            runs.append([first, last])
     out: list[int | tuple[int, int]] = []
     for first, last in runs:
         if last - first >= 2:

@@ -12,12 +12,17 @@ from clew.models.steps import Failure
 from clew.sessions.edits import Edit
 
 
-class Said(Struct, frozen=True, gc=False, tag="message"):
-    """A message of the conversation. `tokens` is its count by the counter named `counter`."""
+class Said(Struct, frozen=True, gc=False, tag="message", omit_defaults=True):
+    """A message of the conversation.
+
+    `tokens` is its count by the counter named `counter`. `replaced` tells how many lone surrogates
+    (halves of characters, which no provider accepts) became U+FFFD when the message was appended.
+    """
 
     message: Message
     tokens: int = 0
     counter: str = ""
+    replaced: int = 0
 
 
 class Account(Struct, frozen=True, omit_defaults=True):
@@ -62,7 +67,7 @@ class Failed(Struct, frozen=True, tag="failure"):
 
 
 class Pin(Struct, frozen=True, tag="pin", omit_defaults=True):
-    """A text that no compaction may lose."""
+    """A text that no compaction may lose (`Session.pin`)."""
 
     text: str
 

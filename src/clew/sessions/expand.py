@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from clew.sessions.edits import SELF, Drop, Edit, Replace, unpack
+from clew.sessions.edits import Drop, Edit, Ids, Replace
 from clew.sessions.entries import BranchSummary, Compaction, Entry
 from clew.sessions.log import Log
+from clew.sessions.spans import Spans
 
 
 def originals(log: Log, id: int) -> list[Entry]:
@@ -19,13 +18,14 @@ def originals(log: Log, id: int) -> list[Entry]:
     found: dict[int, Entry] = {}
     seen: set[int] = set()
     ahead = {id}
+    known = log.tree.ids()
     while ahead:
         seen |= ahead
         below: set[int] = set()
         for entry in log.read(sorted(i for i in ahead if i in log.tree)):
             body = entry.body
             if isinstance(body, Compaction):
-                below.update(entry.id if i == SELF else i for edit in body.edits for i in _named(edit))
+                below.update(Spans(i for edit in body.edits for i in _named(edit)).within(known))
             elif isinstance(body, BranchSummary):
                 below.update(_left(log, body.leaf, entry.id))
             else:
@@ -34,12 +34,12 @@ def originals(log: Log, id: int) -> list[Entry]:
     return [found[i] for i in sorted(found)]
 
 
-def _named(edit: Edit) -> Iterator[int]:
+def _named(edit: Edit) -> Ids:
     if isinstance(edit, Drop):
-        return unpack(edit.ids)
+        return edit.ids
     if isinstance(edit, Replace):
-        return unpack(edit.ids + edit.sources)
-    return unpack(edit.sources)
+        return edit.ids + edit.sources
+    return edit.sources
 
 
 def _left(log: Log, leaf: int, here: int) -> list[int]:

@@ -9,22 +9,12 @@ from typing import Any
 
 import msgspec
 
-from clew.errors import BadPayload, LeaseLost, StoreError, UnknownName
+from clew.errors import LeaseLost, StoreError, UnknownName
 from clew.sessions.entries import LEAF, Body, Draft, Entry, Label, Note
+from clew.sessions.stored import decoded
 from clew.sessions.tree import Damage, Node, Tree, runs
 from clew.storage.rows import EntryRow, SessionRow
-from clew.storage.store import Store
-
-_DECODER: msgspec.json.Decoder[Body] = msgspec.json.Decoder(Body)
-_ENCODER = msgspec.json.Encoder()
-
-
-def encoded(body: Body) -> bytes:
-    """The JSON of a body. Raises `UnicodeEncodeError` on a lone surrogate, `BadPayload` on what is not JSON."""
-    try:
-        return _ENCODER.encode(body)
-    except TypeError as error:
-        raise BadPayload(f"{error}; what goes into the log must be JSON") from error
+from clew.storage.store import Repeated, Store
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -100,11 +90,15 @@ class Log:
             for id, below in children.items()
         }
 
+    def held(self, keys: Sequence[str]) -> dict[str, int]:
+        """Which of these keys the log has, and the ids of their entries; looked up by index."""
+        return self._held(self.segments, keys)
+
     def unreadable(self) -> list[Damage]:
         """The entries that cannot be read, found by reading all of them."""
         return [
             Damage("body", row.id, "its content cannot be read; the view leaves it out")
-            for row in self._rows(self.tree.parents)
+            for row in self._rows(self.tree.ids())
             if self._entry(row) is None
         ]
 
@@ -138,10 +132,18 @@ class Log:
     def append(self, drafts: Sequence[Draft], bodies: Sequence[bytes]) -> list[Entry]:
         """Adds entries, whose bodies come encoded too, in one transaction; the leaf moves to the last new one.
 
-        A draft with a key that the log holds gives the entry that is there.
+        A draft with a key that the log holds gives the entry that is there. Nearly all keys are new:
+        those of this session are looked up only when the store finds one of them repeated.
         """
         self.claim()
-        held = self._held([d.key for d in drafts if d.key])
+        keys = [d.key for d in drafts if d.key]
+        try:
+            return self._append(drafts, bodies, self._held(self.segments[:-1], keys))
+        except Repeated:
+            self.claim()
+            return self._append(drafts, bodies, self.held(keys))
+
+    def _append(self, drafts: Sequence[Draft], bodies: Sequence[bytes], held: dict[str, int]) -> list[Entry]:
         fresh: dict[int, Entry] = {}
         rows: list[EntryRow] = []
         ids: list[int] = []
@@ -223,18 +225,19 @@ class Log:
         self.leaf = row.leaf
         if row.leaf is not None and row.leaf not in self.tree:
             self.leaf = self.tree.nearest(row.leaf if isinstance(row.leaf, int) else self.tree.newest + 1)
-            self.faults.append(
-                Damage("leaf", self.leaf or 0, f"it stood at entry {row.leaf!r}, which is missing; now at {self.leaf}")
-            )
+            detail = f"it stood at entry {row.leaf!r}, which is missing; now at {self.leaf}"
+            fault = Damage("leaf", self.leaf or 0, detail)
+            if fault not in self.faults:
+                self.faults.append(fault)
         self._doubtful = False
 
     def _grow(self, segment: Segment, after: int, due: int) -> None:
         links = self.store.links(self.row.namespace, segment.session, after + 1, segment.last)
         self.faults.extend(self.tree.grow(links, after, due))
 
-    def _held(self, keys: Sequence[str]) -> dict[str, int]:
+    def _held(self, segments: Sequence[Segment], keys: Sequence[str]) -> dict[str, int]:
         held: dict[str, int] = {}
-        for segment in self.segments if keys else ():
+        for segment in segments if keys else ():
             held |= self.store.held(self.row.namespace, segment.session, keys, segment.last)
         return held
 
@@ -248,7 +251,7 @@ class Log:
 
     def _entry(self, row: EntryRow) -> Entry | None:
         try:
-            body = _DECODER.decode(row.body)
+            body = decoded(row.body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError):
             return None
         return Entry(row.id, self.tree.parents[row.id], body, _seconds(row.at), str(row.key))

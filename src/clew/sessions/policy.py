@@ -12,6 +12,7 @@ from clew.messages import Usage
 from clew.models.steps import Steps
 from clew.sessions.edits import Edit
 from clew.sessions.entries import Account, Compaction
+from clew.sessions.spans import Index
 from clew.sessions.view import Item, View
 
 Reason = Literal["threshold", "overflow", "manual", "idle"]
@@ -81,15 +82,12 @@ def account(view: View, after: View) -> Account:
     A message that stands in several places counts where most of it is left: kept before masked before
     summarised before dropped.
     """
-    fates: dict[int, list[Item]] = {}
-    for item in after.items:
-        if item.kind != "mend":
-            for i in item.ids:
-                fates.setdefault(i, []).append(item)
+    there = [item for item in after.items if item.kind != "mend"]
+    index = Index(item.ids for item in there)
     counts = dict.fromkeys(_FATES, 0)
     for item in view.items:
         if item.kind != "mend":
-            found = {_fate(item, left) for i in item.ids for left in fates.get(i, ())}
+            found = {_fate(item, there[i]) for i in index.sharing(item.ids)}
             counts[next((word for word in _FATES if word in found), "dropped")] += 1
     return Account(**counts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from types import TracebackType
@@ -11,11 +12,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clew.errors import StoreError, UnknownName
+from clew.errors import BadPayload, StoreError, UnknownName
 from clew.messages import Message, sanitized
 from clew.sessions.entries import Body, Draft, Entry, Label, Pin, Said
 from clew.sessions.expand import originals
-from clew.sessions.log import Log, encoded
+from clew.sessions.log import Log
+from clew.sessions.stored import encoded
 from clew.sessions.tree import Damage, Node
 from clew.tokens.protocol import TokenCounter
 
@@ -45,16 +47,22 @@ class Record:
         self._log = log
         self._counter = counter
         self._closed = False
+        self._alone = threading.RLock()  # held where the log or what is known of it changes
 
     def close(self) -> None:
         """Gives the lease back and lets go of the store. What was appended is on disk without it."""
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            self._log.release()
-        finally:
-            self._log.store.close()
+        with self._alone:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._log.release()
+            finally:
+                self._log.store.close()
+
+    def __repr__(self) -> str:
+        title = f" {self.title!r}" if self.title else ""
+        return f"<{type(self).__name__} {self.id}{title} at entry {self.leaf}>"
 
     def __enter__(self: Self) -> Self:
         return self
@@ -95,23 +103,35 @@ class Record:
         return self._log.leaf
 
     @property
+    def newest(self) -> int:
+        """The id of the newest entry, on whatever branch; 0 when there is none."""
+        return self._log.tree.newest
+
+    @property
     def damage(self) -> tuple[Damage, ...]:
         """What is wrong with the stored session. Reads the whole log, changes nothing."""
         return (*self._log.faults, *self._log.unreadable())
 
     def refresh(self) -> None:
         """Takes up what another writer has added meanwhile (a first write does so by itself)."""
-        self._log.refresh()
+        with self._alone:
+            self._log.refresh()
+
+    def claim(self) -> None:
+        """Takes the write lease now, which the first write does otherwise; raises what a write raises."""
+        with self._alone:
+            self._log.claim()
 
     # -- adding
 
     def append(self, message: Message, key: str = "") -> Entry:
         """Adds a message after the leaf.
 
-        Lone surrogates in it become U+FFFD. With a `key` that the session already holds nothing is
-        added, and the entry that is there comes back. Raises `BadPayload` when its `meta` is not JSON.
+        Lone surrogates in it become U+FFFD, and the entry says how many (`entry.body.replaced`). With a
+        `key` that the session already holds nothing is added, and the entry that is there comes back.
+        Raises `BadPayload` on what is no message, has a field of the wrong type, or `meta` that is not JSON.
         """
-        return self._add([Draft(Said(message), key=key)])[0]
+        return self._add([_draft(message, key)])[0]
 
     def append_many(self, items: Iterable[Message | Draft]) -> list[Entry]:
         """Adds messages and drafts, all or none, in one transaction; returns one entry for each.
@@ -121,7 +141,7 @@ class Record:
         one. The leaf moves to the last entry that was added. The items are held in memory: to import
         more than that, call it for some thousands at a time; each call is then durable by itself.
         """
-        return self._add([item if isinstance(item, Draft) else Draft(Said(item)) for item in items])
+        return self._add([item if isinstance(item, Draft) else _draft(item) for item in items])
 
     def pin(self, text: str) -> Entry:
         """Adds a text that no compaction may lose."""
@@ -143,7 +163,11 @@ class Record:
 
     def entries(self) -> Iterator[Entry]:
         """All entries of all branches, ascending by id, read as they are asked for."""
-        return self._log.read(self._log.tree.parents)
+        return self._log.read(self._log.tree.ids())
+
+    def held(self, keys: Sequence[str]) -> dict[str, int]:
+        """Which of these keys the log has, and the ids of their entries; looked up by index."""
+        return self._log.held(keys)
 
     def expand(self, entry: int | Entry) -> list[Entry]:
         """The originals behind a compaction or a branch summary; any other entry stands for itself."""
@@ -151,7 +175,8 @@ class Record:
 
     def tree(self) -> dict[int, Node]:
         """All entries by id, ascending: their parents (None at a root), children, kinds and labels."""
-        return self._log.nodes()
+        with self._alone:
+            return self._log.nodes()
 
     def lineage(self) -> list[Ancestor]:
         """The sessions this one continues, the first one first; empty when it is no fork."""
@@ -162,14 +187,19 @@ class Record:
 
     def branch_to(self, entry: int | Entry | None) -> None:
         """Moves the leaf to an entry of any branch (None: before the first), durably; the log stays whole."""
-        self._log.move(None if entry is None else self._known(entry))
+        with self._alone:
+            self._log.move(None if entry is None else self._known(entry))
 
     def rewind(self, turns: int = 1) -> Entry:
-        """Moves the leaf to before the `turns`-th last message of the user on the branch, and returns that entry."""
-        ids = self._log.tree.path(self.leaf)
-        left = turns
-        for end in range(len(ids), 0, -CHUNK):
-            for entry in reversed(list(self._log.read(ids[max(0, end - CHUNK) : end]))):
+        """Moves the leaf to before the `turns`-th last message of the user on the branch, and returns that entry.
+
+        Raises `UnknownName`, with the leaf where it was, when the branch has fewer.
+        """
+        if turns < 1:
+            raise UnknownName(f"cannot go back {turns} turns: 1 is the newest")
+        with self._alone:
+            left = turns
+            for entry in self._backwards():
                 if isinstance(entry.body, Said) and entry.body.message.role == "user":
                     left -= 1
                     if left == 0:
@@ -179,6 +209,12 @@ class Record:
 
     # -- inside
 
+    def _backwards(self) -> Iterator[Entry]:
+        """The entries of the branch, the newest first."""
+        ids = self._log.tree.path(self.leaf)
+        for end in range(len(ids), 0, -CHUNK):
+            yield from reversed(list(self._log.read(ids[max(0, end - CHUNK) : end])))
+
     def _known(self, entry: int | Entry) -> int:
         id = entry.id if isinstance(entry, Entry) else entry
         if id not in self._log.tree:
@@ -187,7 +223,8 @@ class Record:
 
     def _add(self, drafts: Sequence[Draft]) -> list[Entry]:
         ready = [self._ready(draft) for draft in drafts]
-        return self._log.append([draft for draft, _ in ready], [body for _, body in ready])
+        with self._alone:
+            return self._log.append([draft for draft, _ in ready], [body for _, body in ready])
 
     def _ready(self, draft: Draft) -> tuple[Draft, bytes]:
         """The draft as it is stored: sanitised, counted, encoded. Most messages are clean: they are not searched."""
@@ -195,12 +232,28 @@ class Record:
             counted = self._counted(draft)
             counted.key.encode()
             return counted, encoded(counted.body)
+        except (AttributeError, TypeError):
+            encoded(draft.body)  # a field of the wrong type cannot be counted either, and this says which
+            raise
         except UnicodeEncodeError:
-            counted = self._counted(sanitized(draft)[0])
+            clean, replaced = sanitized(draft)[0], sanitized(draft.body)[1]
+            counted = self._counted(clean)
+            if isinstance(counted.body, Said):
+                counted = replace(counted, body=replace(counted.body, replaced=replaced))
             return counted, encoded(counted.body)
 
     def _counted(self, draft: Draft) -> Draft:
         body: Body = draft.body
         if not isinstance(body, Said) or body.counter == self._counter.name:
             return draft
-        return replace(draft, body=Said(body.message, self._counter.message(body.message), self._counter.name))
+        said = Said(body.message, self._counter.message(body.message), self._counter.name)
+        return Draft(said, draft.parent, draft.key, draft.at)
+
+
+def _draft(message: Message, key: str = "") -> Draft:
+    if not isinstance(message, Message):
+        raise BadPayload(
+            f"a session takes a Message, not a value of type {type(message).__name__}; clew.messages makes one of a "
+            "text (`user(text)`), clew.codecs of a provider's payload (`openai.decode([payload])[0]`)"
+        )
+    return Draft(Said(message), key=key)

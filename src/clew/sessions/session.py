@@ -13,8 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.budget import Budget
-from clew.errors import SessionBusy, UnknownName
+from clew.codecs import anthropic, gemini, openai, responses
+from clew.errors import BadPayload, SessionBusy, UnknownName
 from clew.models.base import Model
+from clew.models.extractive import Extractive
 from clew.models.steps import Failure, Steps, arun, run
 from clew.sessions.entries import Draft, Entry, Failed
 from clew.sessions.log import Log
@@ -28,13 +30,17 @@ from clew.storage.lease import LEASE_SECONDS, new_owner
 from clew.storage.locate import open_store
 from clew.storage.rows import SessionRow
 from clew.storage.store import Store
+from clew.tokens.heuristic import Heuristic
 from clew.tokens.protocol import TokenCounter
 
 COMPACTIONS = 3
 """Compactions that one request may cause at most; each must have brought the view down for the next to be tried."""
 
+# Inside the class, `list` is `Session.list`.
 Rows = list[SessionRow]
 Entries = list[Entry]
+Json = dict[str, Any]
+Items = list[Json]
 
 
 class Context(Struct, frozen=True):
@@ -54,7 +60,8 @@ class Session(Record):
     Open one with `Session.open`. Every entry is on disk when the call that adds it returns, and a
     view costs what is new since the last one, however long the history is. A session has one writer
     at a time, in all processes: the first write takes a lease (30 s, renewed by every write, given
-    back by `close`), and reading needs none. Use a session from one thread at a time.
+    back by `close`), and reading needs none. Threads may share a session:
+    what they add comes one after the other.
 
     A session is the world its policy works in: it has the model, `read_file` and `record`.
     """
@@ -82,18 +89,24 @@ class Session(Record):
         meta: Mapping[str, Any] | None = None,
         reader: Callable[[str], str | None] | None = None,
     ) -> Session:
-        """Opens the session with this id (or a beginning of it that no other has); without an id, a new one.
+        """Opens a stored session by its id, or by the beginning of an id that no other has; without `id`, a new one.
 
-        `store` is a path, `sqlite:///FILE`, `memory://` or an open `Store`. `policy` decides when and
-        how the view is compacted (None: never), with `model` for its summaries (default: `Extractive`,
-        which needs no network), in a window of `window` tokens (default: the model's). `counter`
-        counts the tokens (default: `Heuristic`), those of the `tools` sent with every request
-        included. `reader` gives a policy the text of a project file (None: it cannot be read).
-        `title` and `meta` (JSON) are those of a new session.
+        What it is:
+        - `store`: a path, `sqlite:///FILE`, `memory://` (gone when closed), or an open `Store`
+        - `namespace`: whose sessions to look among
+        - `title`, `meta` (JSON): kept with a new session
 
-        With `mode="read"` nothing is ever written. Otherwise the first write shows whether another
-        writer has the session, with `SessionBusy`; `if_busy="fork"` looks at once, and returns a fork
-        of a session that is busy.
+        How its view is made (not stored; give them again when you open it again):
+        - `policy`: decides when and how the view is compacted (default: never)
+        - `model`: writes the policy's summaries (default: `Extractive`, which needs no network)
+        - `window`: tokens the policy has to work with (default: the model's context window)
+        - `counter`: counts tokens (default: `Heuristic`)
+        - `tools`: the tool schemas sent with every request; they count too
+        - `reader`: gives a policy the text of a project file, or None when it cannot be read
+
+        Who writes it: with `mode="read"` nothing is ever written. Otherwise the first write raises
+        `SessionBusy` when another writer has the session. With `if_busy="fork"` that is found out at
+        once, and what you get is a fork of the busy session.
 
         Raises `StoreError`, `UnknownName` (it lists the nearest), `BadBudget`. Damage in the stored
         session is no error: see `damage`.
@@ -113,7 +126,7 @@ class Session(Record):
             if if_busy == "error" or owner is None:
                 return session
             try:
-                session._log.claim()
+                session.claim()
             except SessionBusy:
                 return session._forked(session.leaf, title)
             return session
@@ -135,8 +148,13 @@ class Session(Record):
 
         Nothing is copied: up to that entry the fork reads this session's log. Close it as well.
         """
-        self._log.store.share()
-        return self._forked(self.leaf if entry is None else self._known(entry), title)
+        start = self.leaf if entry is None else self._known(entry)
+        store = self._log.store.share()
+        try:
+            return self._forked(start, title)
+        except BaseException:
+            store.close()
+            raise
 
     # -- the view
 
@@ -159,28 +177,20 @@ class Session(Record):
         await arun(self._fitting(), self)
         return Messages(self.view)
 
-    def as_openai(self) -> Any:
+    def as_openai(self) -> Items:
         """`messages` as OpenAI chat completions take them."""
-        from clew.codecs import openai
-
         return openai.encode([*self.messages()])
 
-    def as_responses(self) -> Any:
+    def as_responses(self) -> Items:
         """`messages` as input items of OpenAI's Responses."""
-        from clew.codecs import responses
-
         return responses.encode([*self.messages()])
 
-    def as_anthropic(self) -> Any:
+    def as_anthropic(self) -> Json:
         """`messages` as `{"system": …, "messages": […]}` of Anthropic."""
-        from clew.codecs import anthropic
-
         return anthropic.encode([*self.messages()])
 
-    def as_gemini(self) -> Any:
+    def as_gemini(self) -> Json:
         """`messages` as `{"systemInstruction": …, "contents": […]}` of Gemini."""
-        from clew.codecs import gemini
-
         return gemini.encode([*self.messages()])
 
     # -- compaction
@@ -224,12 +234,15 @@ class Session(Record):
         if policy is None or budget is None:
             return
         for _ in range(COMPACTIONS):
-            before = self.view
-            due = policy.due(before, budget)
+            before = self._current()
+            due = policy.due(before.projection.view, budget)
             if due is None:
                 return
             entry = yield from self._compacted(due)
-            if entry is None or self.view.tokens >= before.tokens:
+            now = self._current()
+            if entry is None and self._goes_on(before, now):
+                return
+            if entry is not None and now.projection.view.tokens >= before.projection.view.tokens:
                 return
 
     def _asked(self, reason: Reason, focus: str) -> Steps[Entry | None]:
@@ -253,32 +266,38 @@ class Session(Record):
         if policy is None or budget is None:
             return None
         found = yield from policy.compact(start.projection.view, budget, replace(due, failures=start.failures))
-        now = self._current()
-        if found is None or now.boundary != start.boundary or not self._log.tree.continues(now.at, start.at):
-            return None
-        return self._add([Draft(found)])[0]
+        with self._alone:
+            if found is None or not self._goes_on(start, self._current()):
+                return None
+            return self._add([Draft(found)])[0]
+
+    def _goes_on(self, start: Reading, now: Reading) -> bool:
+        """Whether the session has only been added to since: not moved elsewhere, not compacted by another task."""
+        return now.boundary == start.boundary and self._log.tree.continues(now.at, start.at)
 
     def _add(self, drafts: Sequence[Draft]) -> Entries:
-        newest = self._log.tree.newest
-        added = super()._add(drafts)
-        reading = self._reading
-        for entry in added:
-            if reading is not None and entry.id > newest and entry.parent == reading.at:
-                reading = reading.step(entry)
-        self._reading = reading
-        return added
+        with self._alone:
+            newest = self._log.tree.newest
+            added = super()._add(drafts)
+            reading = self._reading
+            for entry in added:
+                if reading is not None and entry.id > newest and entry.parent == reading.at:
+                    reading = reading.step(entry)
+            self._reading = reading
+            return added
 
     def _current(self) -> Reading:
         """The reading of the branch, taken on from where it was; anew when the leaf has gone elsewhere."""
-        reading, leaf, tree = self._reading, self.leaf, self._log.tree
-        if reading is None or not tree.continues(leaf, reading.at):
-            reading = Reading(Projection.start(self._context.counter, self._context.overhead))
-        if reading.at != leaf:
-            for entry in self._log.branch(reading.at or 0):
-                reading = reading.step(entry)
-            reading = replace(reading, at=leaf)
-        self._reading = reading
-        return reading
+        with self._alone:
+            reading, leaf, tree = self._reading, self.leaf, self._log.tree
+            if reading is None or not tree.continues(leaf, reading.at):
+                reading = Reading(Projection.start(self._context.counter, self._context.overhead))
+            if reading.at != leaf:
+                for entry in self._log.branch(reading.at or 0):
+                    reading = reading.step(entry)
+                reading = replace(reading, at=leaf)
+            self._reading = reading
+            return reading
 
     def _forked(self, entry: int | None, title: str) -> Session:
         owner = new_owner()
@@ -296,14 +315,17 @@ def _context(
     tools: Sequence[Mapping[str, Any]],
     reader: Callable[[str], str | None] | None,
 ) -> Context:
+    for name, value, made in (
+        ("policy", policy, "clew.policies: `policies.pi(window=200_000)`"),
+        ("model", model, "clew.models: `Extractive()`, `LiteLLM(name)`"),
+        ("counter", counter, "clew.tokens: `Heuristic()`, `counter(name)`"),
+    ):
+        if isinstance(value, str | type) or (value is not None and not hasattr(value, "name")):
+            raise UnknownName(f"{name}={value!r} is not a {name}; make one with {made}")
     if counter is None:
-        from clew.tokens import Heuristic
-
         counter = Heuristic()
     if model is None:
-        from clew.models import Extractive
-
-        model = Extractive()
+        model = Extractive(counter=counter)
     budget = policy.budget(model.context_window if window is None else window) if policy else None
     return Context(policy, budget, model, counter, counter.tools(tools) if tools else 0, reader)
 
@@ -318,5 +340,12 @@ def _new(namespace: str, owner: str, title: str, meta: Mapping[str, Any] | None)
         updated=now,
         lease_owner=owner,
         lease_expires=now + LEASE_SECONDS if owner else 0.0,
-        meta=msgspec.json.encode(meta or {}),
+        meta=_json_of(meta or {}),
     )
+
+
+def _json_of(meta: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(meta)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise BadPayload(f"{error}; a session's meta must be JSON", field="meta") from error

@@ -48,6 +48,10 @@ class Tree:
         self.parents[id] = parent
         self.newest = id
 
+    def ids(self) -> list[int]:
+        """All ids, ascending, as they are now."""
+        return list(self.parents)
+
     def path(self, leaf: int | None, after: int = 0) -> list[int]:
         """The ids from the root to `leaf`, without those up to `after`; O(length)."""
         ids = []
@@ -65,7 +69,7 @@ class Tree:
 
     def nearest(self, id: int) -> int | None:
         """The newest entry older than `id`; O(length)."""
-        return _before(list(self.parents), id)
+        return _before(self.ids(), id)
 
     def grow(self, links: Iterable[tuple[Any, Any]], base: int, last: int) -> Iterator[Damage]:
         """Adds stored (id, parent) pairs, ascending; ids should run from `base` + 1 to `last`.
@@ -74,7 +78,7 @@ class Tree:
         or does not come before it, is put below the newest entry before that parent.
         """
         due = base + 1
-        ids = list(self.parents)
+        ids = self.ids()
         for id, parent in links:
             if id > due:
                 yield _gap(due, id - 1)

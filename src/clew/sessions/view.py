@@ -8,7 +8,7 @@ the same branch gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import ceil
 from typing import Any, Literal, overload
@@ -17,9 +17,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.messages import Message, Text, ToolResult, user
-from clew.sessions.edits import SELF, Edit, How, Insert, Replace, unpack
+from clew.sessions.edits import SELF, Edit, How, Ids, Insert, Replace, pack
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Pin, Said
-from clew.tokens.protocol import Learning, TokenCounter
+from clew.sessions.media import media_size
+from clew.sessions.spans import Index, Spans
+from clew.tokens.protocol import TokenCounter, learns
 
 NO_RESULT = "[no result of this call was recorded]"
 BEGINS_WITH_ASSISTANT = "[the conversation begins with the assistant]"
@@ -28,14 +30,14 @@ Kind = Literal["message", "mend"] | How
 
 
 class Item(Struct, frozen=True, gc=False):
-    """One message of a view, the entries it stands for (ascending), and its count by the session's counter.
+    """One message of a view, the entries it stands for (packed), and its count by the session's counter.
 
     `kind` says how it came about: "message" as logged, "mend" put in to keep the view valid,
     otherwise the `how` of the edit that made it.
     """
 
     message: Message
-    ids: tuple[int, ...]
+    ids: Ids
     count: int
     kind: Kind = "message"
 
@@ -152,11 +154,6 @@ class View(Struct, frozen=True):
         return None
 
 
-def media_size(message: Message) -> int:
-    """Bytes of inline media in a message, base64 as sent."""
-    return sum(len(i.data) + (len(i.url) if i.url.startswith("data:") else 0) for i in message.images)
-
-
 class Projection(Struct, frozen=True):
     """A view being read from a branch: `step` takes one entry further, `view` is what it shows now.
 
@@ -170,7 +167,7 @@ class Projection(Struct, frozen=True):
     count: int = 0
     media: int = 0
     open: tuple[tuple[str, str], ...] = ()
-    owner: tuple[int, ...] = ()
+    owner: Ids = ()
     stub: int = -1
     overhead: int = 0
     pins: tuple[str, ...] = ()
@@ -213,25 +210,25 @@ class Projection(Struct, frozen=True):
         return fresh
 
     def _learned(self, message: Message) -> Projection:
-        if message.usage is None or not isinstance(self.counter, Learning):
+        if message.usage is None or not learns(self.counter):
             return self
         return replace(self, counter=self.counter.learned(self.count + self.overhead, message.usage.prompt))
 
-    def _add(self, message: Message, ids: tuple[int, ...], count: int | None, kind: Kind) -> Projection:
+    def _add(self, message: Message, ids: Ids, count: int | None, kind: Kind) -> Projection:
         if message.role == "tool":
             return self._results(message, ids, count, kind)
         if message.blank:
             return self
         ready = self._closed() if self.open else self
-        if message.role == "assistant" and all(i.message.role == "system" for i in ready.items[-1:]):
+        if message.role == "assistant" and (not ready.items or ready.items[-1].message.role == "system"):
             ready = ready._put(Item(user(BEGINS_WITH_ASSISTANT), ids, -1, "mend"))
-        ready = ready._put(Item(message, ids, -1 if count is None else count, kind))
+        item = Item(message, ids, -1 if count is None else count, kind)
         if message.role != "assistant":
-            return ready
+            return ready._put(item)
         opened = tuple((c.id, c.name) for c in message.calls)
-        return replace(ready, open=opened, owner=ids if opened else (), stub=-1)
+        return ready._put(item, open=opened, owner=ids if opened else (), stub=-1)
 
-    def _results(self, message: Message, ids: tuple[int, ...], count: int | None, kind: Kind) -> Projection:
+    def _results(self, message: Message, ids: Ids, count: int | None, kind: Kind) -> Projection:
         waiting = list(self.open)
         taken: list[ToolResult] = []
         late: list[ToolResult] = []
@@ -247,10 +244,10 @@ class Projection(Struct, frozen=True):
             return ready
         if len(taken) != len(message.parts):
             message, count = replace(message, parts=tuple(taken)), None
-        ready = ready._put(Item(message, ids, -1 if count is None else count, kind))
-        return replace(ready, open=tuple(waiting), owner=self.owner if waiting else ())
+        item = Item(message, ids, -1 if count is None else count, kind)
+        return ready._put(item, open=tuple(waiting), owner=self.owner if waiting else ())
 
-    def _belated(self, late: Sequence[ToolResult], ids: tuple[int, ...], kind: Kind) -> Projection:
+    def _belated(self, late: Sequence[ToolResult], ids: Ids, kind: Kind) -> Projection:
         """Puts results that come after the round was closed where their stand-ins are."""
         stub = self.items[self.stub]
         waiting = list(stub.message.results)
@@ -279,18 +276,19 @@ class Projection(Struct, frozen=True):
         return Item(Message("tool", stubs), self.owner, -1, "mend")
 
     def _closed(self) -> Projection:
-        return replace(self._put(self._stand_in()), open=(), owner=(), stub=len(self.items))
+        return self._put(self._stand_in(), open=(), owner=(), stub=len(self.items))
 
     def _counted(self, item: Item) -> Item:
         return item if item.count >= 0 else replace(item, count=self.counter.message(item.message))
 
-    def _put(self, item: Item) -> Projection:
+    def _put(self, item: Item, **changes: Any) -> Projection:
         item = self._counted(item)
         return replace(
             self,
             items=self.items.grown(item),
             count=self.count + item.count,
             media=self.media + media_size(item.message),
+            **changes,
         )
 
 
@@ -300,42 +298,46 @@ def apply(items: Iterable[Item], edits: Sequence[Edit], entry: int) -> list[Item
     An edit touches exactly the items whose entries it names in full. New items have a count of -1;
     `entry` is what an inserted message without sources stands for.
     """
-    now = [i for i in items if i.kind != "mend"]
-    where = _places(now)
+    now: list[Item | None] = [i for i in items if i.kind != "mend"]  # None where an item is gone
+    index, moved = _index(now), dict[int, int]()
     for edit in edits:
         if isinstance(edit, Insert):
-            new = Item(edit.message, tuple(unpack(edit.sources)) or (entry,), -1, edit.how)
-            now.insert(_place(now, edit.after), new)
-            where = _places(now)
+            here = [i for i in now if i is not None]
+            place = _place(here, edit.after)
+            new = Item(edit.message, pack(edit.sources) or (entry,), -1, edit.how)
+            now = [*here[:place], new, *here[place:]]
+            index, moved = _index(now), {}
             continue
-        named = {entry if i == SELF else i for i in unpack(edit.ids)}
-        touched = sorted({i for e in named for i in where.get(e, ()) if named.issuperset(now[i].ids)})
-        if not touched:
-            continue
-        first = touched[0]
-        if isinstance(edit, Replace):
-            now[first] = Item(edit.message, tuple(sorted({e for i in touched for e in now[i].ids})), -1, edit.how)
-            touched = touched[1:]
-        if touched:
-            gone = set(touched)
-            now = [item for i, item in enumerate(now) if i not in gone]
-            where = _places(now)
-    return now
+        named = Spans(edit.ids)
+        if named.covers((SELF,)):
+            named.add((entry,))
+        near = sorted({_moved(i, moved) for i in index.sharing(named.ids)})
+        touched = {i: item for i in near if (item := now[i]) is not None and named.covers(item.ids)}
+        for i in touched:
+            now[i] = None
+        if touched and isinstance(edit, Replace):
+            first = next(iter(touched))
+            now[first] = Item(edit.message, pack(e for item in touched.values() for e in item.ids), -1, edit.how)
+            moved.update((i, first) for i in touched if i != first)
+    return [i for i in now if i is not None]
 
 
-def _places(items: Sequence[Item]) -> dict[int, list[int]]:
+def _index(items: Sequence[Item | None]) -> Index:
     """Where each entry's items are."""
-    places: dict[int, list[int]] = {}
-    for i, item in enumerate(items):
-        for e in item.ids:
-            places.setdefault(e, []).append(i)
-    return places
+    return Index(() if item is None else item.ids for item in items)
+
+
+def _moved(place: int, moved: Mapping[int, int]) -> int:
+    """Where an item is now that others were put together with."""
+    while place in moved:
+        place = moved[place]
+    return place
 
 
 def _place(items: Sequence[Item], after: int | None) -> int:
     if after is not None:
         for i in range(len(items) - 1, -1, -1):
-            if after in items[i].ids:
+            if Spans(items[i].ids).covers((after,)):
                 return i + 1
     i = 0
     while i < len(items) and items[i].message.role == "system":
@@ -345,7 +347,7 @@ def _place(items: Sequence[Item], after: int | None) -> int:
 
 def scale_of(counter: TokenCounter) -> float:
     """The counter's calibration factor (1 for counters that do not learn)."""
-    return counter.factor if isinstance(counter, Learning) else 1.0
+    return counter.factor if learns(counter) else 1.0
 
 
 def project(branch: Iterable[Entry], counter: TokenCounter, overhead: int = 0) -> Projection:

@@ -12,10 +12,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from types import UnionType
 from typing import Any
 
 from sqlalchemy import Connection, insert
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.sql import ClauseElement
 
 from clew.errors import LeaseLost, SessionBusy, StoreError, UnknownName
@@ -23,6 +24,10 @@ from clew.storage import lease, statements
 from clew.storage.rows import EntryRow, SessionRow
 from clew.storage.schema import sessions
 from clew.storage.statements import BATCH
+
+
+class Repeated(StoreError):
+    """An entry was not added because the session has one with its key (or, in a damaged file, its id)."""
 
 
 class Store:
@@ -39,6 +44,7 @@ class Store:
         self._begin = begin
         self._lock = threading.RLock()
         self._users = 1
+        self._exclusive = False
         self._pid = os.getpid()
         self._advance = _Prepared(connection, statements.ADVANCE)
         self._add = _Prepared(connection, statements.ADD)
@@ -164,7 +170,8 @@ class Store:
     def append(self, namespace: str, session: str, owner: str, rows: Sequence[EntryRow], leaf: int | None) -> None:
         """Adds entries (at least one) and moves the leaf, in one transaction that is on disk when this returns.
 
-        Renews the lease. Raises `LeaseLost`, with nothing written, when `owner` does not have it.
+        Renews the lease. With nothing written, raises `LeaseLost` when `owner` does not have it and
+        `Repeated` when one of the entries is there already.
         """
         now = time.time()
         values = {
@@ -178,11 +185,14 @@ class Store:
             "now": now,
             "expires": now + lease.LEASE_SECONDS,
         }
-        records = [self._add.values({"namespace": namespace, "session": session, **row._asdict()}) for row in rows]
+        records = [(namespace, session, *row) for row in rows]
         with self.writing() as db:
             if db.exec_driver_sql(self._advance.sql, self._advance.values(values)).rowcount != 1:
                 raise _lost(session)
-            db.exec_driver_sql(self._add.sql, records if len(records) > 1 else records[0])
+            try:
+                db.exec_driver_sql(self._add.sql, records if len(records) > 1 else records[0])
+            except IntegrityError as error:
+                raise Repeated(f"{self.where}: {error.orig}; nothing was written") from error
 
     def move(self, namespace: str, session: str, owner: str, leaf: int | None) -> None:
         """Moves the leaf; as durable, and as strict about the lease, as `append`."""
@@ -202,6 +212,16 @@ class Store:
     # -- transactions
 
     @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Makes one transaction of all that is read and written inside: nobody else writes in between."""
+        with self.writing():
+            self._exclusive = True
+            try:
+                yield
+            finally:
+                self._exclusive = False
+
+    @contextmanager
     def reading(self) -> Iterator[Connection]:
         """The connection, for this thread alone until the block ends."""
         with self._lock, reporting(self.where):
@@ -212,8 +232,11 @@ class Store:
         """As `reading`, in a write transaction: on disk when the block has ended, undone if it raises."""
         with self._lock, reporting(self.where):
             db = self._open()
-            db.exec_driver_sql(self._begin)
+            if self._exclusive:
+                yield db
+                return
             try:
+                db.exec_driver_sql(self._begin)
                 yield db
                 db.exec_driver_sql("COMMIT")
             except BaseException:
@@ -233,6 +256,8 @@ def reporting(where: str) -> Iterator[None]:
     """Turns the database's errors into `StoreError`."""
     try:
         yield
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise StoreError(f"{where}: {error}; no such value can be stored or found") from error
     except DBAPIError as error:
         reason = str(error.orig)
         advice = next((then for sign, then in _ADVICE.items() if sign in reason), "nothing was written")
@@ -255,11 +280,11 @@ class _Prepared:
     def __init__(self, connection: Connection, statement: ClauseElement) -> None:
         compiled = statement.compile(connection.engine)
         self.sql = str(compiled)
-        self._order: Sequence[str] | None = getattr(compiled, "positiontup", None)
+        self._order: Sequence[str] = getattr(compiled, "positiontup", ())
 
-    def values(self, values: Mapping[str, Any]) -> Any:
-        """The values in the form the driver wants."""
-        return dict(values) if self._order is None else tuple(values[name] for name in self._order)
+    def values(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The values in the order of the statement."""
+        return tuple(values[name] for name in self._order)
 
 
 def _lost(session: str) -> LeaseLost:
@@ -275,7 +300,25 @@ def _session(found: Any) -> SessionRow | None:
 
 
 def _row(found: Any) -> SessionRow:
-    return SessionRow(*found)
+    """The row; in a damaged file any value may be anything: what is not of its kind is as if it had not been set."""
+    values = dict(zip(SessionRow.__struct_fields__, found, strict=True))
+    wrong = [name for name, kind in _KINDS.items() if not isinstance(values[name], kind)]
+    return SessionRow(**{name: value for name, value in values.items() if name not in wrong})
+
+
+_KINDS: Mapping[str, type | UnionType] = {
+    "title": str,
+    "created": int | float,
+    "updated": int | float,
+    "last": int,
+    "entries": int,
+    "parent": str | None,
+    "parent_entry": int | None,
+    "lease_owner": str,
+    "lease_expires": int | float,
+    "meta": bytes | str,
+}
+"""What the columns of a session hold, but for the leaf, which `Log` looks at and reports."""
 
 
 def _listed(rows: Sequence[SessionRow]) -> str:

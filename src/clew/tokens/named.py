@@ -28,9 +28,9 @@ COUNTERS: Mapping[str, TokenCounter] = {
 
 
 def counter(name: str) -> TokenCounter:
-    """The counter called so: a key of `COUNTERS`, or the name under which a counter stored its counts.
+    """The counter of this name: a key of `COUNTERS`, or the `name` a counter writes beside the counts it stores.
 
-    Raises `UnknownName` with the list of what there is.
+    Raises `UnknownName`, which lists the names there are.
     """
     found = COUNTERS.get(name) or next((c for c in COUNTERS.values() if c.name == name), None)
     if found is None:

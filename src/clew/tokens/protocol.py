@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard
 
 from clew.messages import Message
 
@@ -30,7 +30,6 @@ class TokenCounter(Protocol):
         ...
 
 
-@runtime_checkable
 class Learning(TokenCounter, Protocol):
     """A counter that learns from the usage a provider reports.
 
@@ -44,3 +43,8 @@ class Learning(TokenCounter, Protocol):
     def learned(self, predicted: int, actual: int) -> Learning:
         """The counter after a request counted as `predicted` was reported as `actual` tokens."""
         ...
+
+
+def learns(counter: TokenCounter) -> TypeGuard[Learning]:
+    """Whether a counter learns. (`isinstance` would look through the whole protocol each time, for every message.)"""
+    return hasattr(counter, "learned")

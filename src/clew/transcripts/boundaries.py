@@ -55,7 +55,7 @@ class Branches:
         systems = (*before.system, *(i for i in fresh if i in self.systems))
         stay = tuple(i for i in path if i not in self.systems and self._stays(i, kept, kept_from))
         hide = set(path).difference(stay, systems)
-        gone = _merged(before.gone, pack(hide))
+        gone = pack((*before.gone, *hide))
         edits: list[Edit] = []
         if gone:
             edits.append(Drop(gone))
@@ -65,7 +65,7 @@ class Branches:
             )
             systems = systems or (id,)
         edits.append(Insert(None, boundary.summary, "summary", gone))
-        self.below[id] = Above(_merged(gone, (id,)), stay, systems)
+        self.below[id] = Above(pack((*gone, id)), stay, systems)
         self.parents[id] = parent
         hidden = sum(i in self.shown for i in hide) + bool(before.gone)
         return Compaction(
@@ -95,23 +95,6 @@ class Branches:
 
     def _holds(self, before: Above, path: list[int], id: int) -> bool:
         return id in path or id in before.system or any(a <= id <= b for a, b in _spans(before.gone))
-
-
-def _merged(a: Ids, b: Ids) -> Ids:
-    """Both, sorted and folded, in the time their spans take and not their members."""
-    runs: list[list[int]] = []
-    for first, last in sorted([*_spans(a), *_spans(b)]):
-        if runs and first <= runs[-1][1] + 1:
-            runs[-1][1] = max(runs[-1][1], last)
-        else:
-            runs.append([first, last])
-    out: list[int | tuple[int, int]] = []
-    for first, last in runs:
-        if last - first >= 2:
-            out.append((first, last))
-        else:
-            out.extend(range(first, last + 1))
-    return tuple(out)
 
 
 def _spans(ids: Ids) -> Iterator[tuple[int, int]]:

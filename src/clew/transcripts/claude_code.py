@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from zlib import crc32
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -101,7 +100,7 @@ class _Log:
         if not isinstance(uuid, str):
             self._note(record, record.key, self.here, None)
             return
-        seal = crc32(record.raw)
+        seal = hash(record.raw)
         if self.seals.get(uuid) == seal:
             self.queue.append(Damage(record.line, f"repeats an earlier line ({uuid})", lost=False))
             return

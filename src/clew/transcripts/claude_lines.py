@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from clew.codecs.usage import anthropic_usage
 from clew.errors import BadPayload
 from clew.messages import Message, Part, Text, ToolResult
 from clew.sessions.entries import Note
 from clew.transcripts.claude_blocks import assistant_parts, user_messages
 from clew.transcripts.events import Damage, Line
-from clew.transcripts.figures import anthropic_usage, count, seconds
+from clew.transcripts.figures import count, reported, seconds
 from clew.transcripts.lines import Record
 
 NAME = "claude-code"
@@ -50,7 +51,7 @@ def reply(lines: Sequence[Record], parent: str | None, side: bool, billed: bool)
     except BadPayload as error:
         note = Note(f"{NAME}/unreadable", {"reason": str(error), "content": blocks, **meta[NAME]})
         return [Line(key, parent, note, raw, last, at, side), _shapeless(last)]
-    usage = anthropic_usage(best) if billed else None
+    usage = reported(anthropic_usage(best)) if billed else None
     line = Line(key, parent, Message("assistant", parts, usage, meta), raw, last, at, side)
     if unreadable:
         meta[NAME]["unreadable"] = unreadable

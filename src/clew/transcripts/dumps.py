@@ -17,12 +17,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.codecs import anthropic, openai, responses
+from clew.codecs.usage import anthropic_usage, openai_usage
 from clew.errors import BadPayload
 from clew.messages import Message, Usage
 from clew.sessions.entries import Note
 from clew.transcripts.documents import Piece, is_document, message, pieces
 from clew.transcripts.events import Body, Damage, Event, Leaf, Line, Start
-from clew.transcripts.figures import anthropic_usage, mapping, openai_usage, seconds
+from clew.transcripts.figures import mapping, reported, seconds
 from clew.transcripts.lines import Record, numbered, records
 
 LISTS = ("messages", "traj", "items", "input")
@@ -40,7 +41,7 @@ class Dialect(Struct, frozen=True):
 
     name: str
     decode: Callable[[Any], list[Message]]
-    usage: Callable[[Any], Usage | None]
+    usage: Callable[[Any], Usage]
     wire: frozenset[str] | None = None
     joins: Callable[[Json], bool] | None = None
 
@@ -199,9 +200,8 @@ class _Chain:
     def _figures(self, extras: Mapping[str, Any]) -> tuple[Usage | None, float]:
         """Usage and time that a tool wrote beside the message."""
         extra = mapping(extras.get("extra"))
-        usage = self.dialect.usage(extras.get("usage")) or self.dialect.usage(
-            mapping(extra.get("response")).get("usage")
-        )
+        beside, logged = extras.get("usage"), mapping(extra.get("response")).get("usage")
+        usage = reported(self.dialect.usage(beside)) or reported(self.dialect.usage(logged))
         return usage, seconds(extras.get("timestamp")) or seconds(extra.get("timestamp"))
 
     def _line(self, body: Body, piece: Piece, at: float = 0.0) -> Line:

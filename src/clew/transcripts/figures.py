@@ -9,35 +9,9 @@ from typing import Any
 from clew.messages import Usage
 
 
-def anthropic_usage(usage: Any) -> Usage | None:
-    """Usage in the words of the Anthropic API; None when there is none or all is zero."""
-    facts = mapping(usage)
-    found = Usage(
-        input=count(facts.get("input_tokens")),
-        output=count(facts.get("output_tokens")),
-        cache_read=count(facts.get("cache_read_input_tokens")),
-        cache_write=count(facts.get("cache_creation_input_tokens")),
-        reasoning=count(mapping(facts.get("output_tokens_details")).get("thinking_tokens")),
-    )
-    return found if found.total else None
-
-
-def openai_usage(usage: Any) -> Usage | None:
-    """Usage in the words of the OpenAI APIs (chat completions or responses); cached tokens taken out of the input."""
-    facts = mapping(usage)
-    prompt = count(facts.get("prompt_tokens")) or count(facts.get("input_tokens"))
-    seen = mapping(facts.get("prompt_tokens_details")) or mapping(facts.get("input_tokens_details"))
-    said = mapping(facts.get("completion_tokens_details")) or mapping(facts.get("output_tokens_details"))
-    read = min(count(seen.get("cached_tokens")), prompt)
-    write = min(count(facts.get("cache_creation_input_tokens")), prompt - read)
-    found = Usage(
-        input=prompt - read - write,
-        output=count(facts.get("completion_tokens")) or count(facts.get("output_tokens")),
-        cache_read=read,
-        cache_write=write,
-        reasoning=count(said.get("reasoning_tokens")),
-    )
-    return found if found.total else None
+def reported(usage: Usage) -> Usage | None:
+    """The usage if any was reported; None when all is zero."""
+    return usage if usage.total else None
 
 
 def count(value: Any) -> int:

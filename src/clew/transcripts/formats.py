@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -49,10 +51,25 @@ def named(name: str) -> Format:
     return FORMATS[name]
 
 
+BUFFER = 256 * 1024
+"""Bytes read at a time: long lines then seldom lie across two reads."""
+
+
 def opened(path: Path | str) -> BinaryIO:
-    """The file, open for reading. Raises `UnknownName` when it is missing, a folder or not readable."""
+    """The file, open for reading, UTF-16 (which Windows writes) as UTF-8.
+
+    Raises `UnknownName` when it is missing, a folder, a pipe or not readable.
+    """
     try:
-        return Path(path).open("rb")
+        if Path(path).is_fifo():
+            raise UnknownName(f"{path} is a pipe, and a transcript is read more than once; save it to a file first")
+        file = Path(path).open("rb", buffering=BUFFER)  # noqa: SIM115 - the caller closes it
+        start = file.read(2)
+        file.seek(0)
+        if start not in (BOM_UTF16_LE, BOM_UTF16_BE):
+            return file
+        with file:
+            return BytesIO(file.read().decode("utf-16", "replace").encode())
     except IsADirectoryError:
         raise UnknownName(f"{path} is a folder; name a transcript file in it") from None
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 from clew.transcripts.formats import opened
@@ -24,4 +25,4 @@ def identity(path: Path | str, format: str) -> str:
         if format == "claude-code" and isinstance(value.get("sessionId"), str):
             agent = value.get("agentId") if value.get("isSidechain") is True else None
             return f"{format}:{value['sessionId']}" + (f"/{agent}" if agent else "")
-    return f"{format}:{Path(path).resolve()}"
+    return f"{format}:{os.fsencode(Path(path).resolve()).decode(errors='backslashreplace')}"

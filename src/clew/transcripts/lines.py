@@ -54,6 +54,18 @@ def numbered(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
             raw = file.readline(LONGEST)
 
 
+def beyond(file: BinaryIO, head: bytes, more: int) -> bytes:
+    """The beginning of a file of which `head` has been read, with the line it was cut in whole, and `more` bytes.
+
+    Of a line longer than `LONGEST` the rest is passed over.
+    """
+    rest = b"" if head.endswith(b"\n") else file.readline(LONGEST)
+    whole = head + rest
+    while rest and not rest.endswith(b"\n"):
+        rest = file.readline(LONGEST)
+    return whole.removesuffix(b"\n") + b"\n" + file.read(more)
+
+
 def records(lines: Iterable[tuple[int, bytes]]) -> Iterator[Record | Damage]:
     """The objects of the lines, and what is wrong with the others. Empty lines are nothing."""
     decode = msgspec.json.Decoder().decode

@@ -3,7 +3,8 @@
 An entry's key is a digest of what its line says and of its parent's key, so it stands for the whole
 conversation up to there. Importing a file again adds nothing; importing a longer version adds what
 is new; where a file was edited, or a reply was cut off and is now whole, the new version becomes a
-branch beside the old one and the leaf goes to it.
+branch beside the old one and the leaf goes to it. The line's time comes before the digest: keys then
+grow along the file, and the database writes their index at its end, not all over it.
 """
 
 from __future__ import annotations
@@ -35,9 +36,8 @@ from clew.transcripts.sniffing import sniff
 BATCH = 4_000
 """Entries written in one transaction."""
 
-BATCH_BYTES = 2 * 1024 * 1024
+BATCH_BYTES = 1024 * 1024
 """Bytes of transcript after which a transaction is closed, however few entries it has."""
-
 
 DEEPEST = 200
 """Levels of nesting that are certain to be written and read again as JSON, however deep the caller's stack is."""
@@ -94,10 +94,9 @@ class _Loading:
         self.session = session
         self.format = format
         self.branches = Branches()
-        if session.leaf is not None:
-            session.branch_to(session.leaf)  # takes the lease: from here on nobody else adds entries
-        self.newest = max(session.tree(), default=0)
-        self.held = {entry.key: entry.id for entry in session.entries() if entry.key} if self.newest else {}
+        session.claim()  # from here on nobody else adds entries, so that the ids of those to come are known
+        self.newest = session.newest
+        self.empty = session.newest == 0
         self.digests: dict[str, bytes] = {}
         self.ids: dict[bytes, int] = {}
         self.waiting: list[tuple[Line, bytes, bytes]] = []
@@ -112,7 +111,7 @@ class _Loading:
         """One event of the reader."""
         if isinstance(event, Line):
             parent = self.digests.get(event.parent, b"") if event.parent is not None else b""
-            digest = blake2b(event.raw, digest_size=16, key=parent).digest()
+            digest = _second(event.at) + blake2b(event.raw, digest_size=12, key=parent).digest()
             self.digests[event.key] = digest
             self.waiting.append((event, digest, parent))
             self.bytes += len(event.raw)
@@ -149,6 +148,7 @@ class _Loading:
         What the log has already is passed over.
         """
         waiting, self.waiting, self.bytes = self.waiting, [], 0
+        held = {} if self.empty else self.session.held([digest.hex() for _, digest, _ in waiting])
         drafts: list[Draft] = []
         lines: list[Line] = []
         for line, digest, above in waiting:
@@ -156,7 +156,7 @@ class _Loading:
                 self.present += 1
                 continue
             key = digest.hex()
-            id = self.held.get(key) or self.newest + len(drafts) + 1
+            id = held.get(key) or self.newest + len(drafts) + 1
             parent = self.ids.get(above)
             body = self._body(line, id, parent)
             self.ids[digest] = id
@@ -226,18 +226,18 @@ class _Loading:
             path,
             self.format,
             self.session.id,
-            self.lines,
-            self.messages,
-            self.calls,
-            self.added,
-            self.present,
-            tuple((d.line, d.reason) for d in self.damage if d.lost),
-            tuple((d.line, d.reason) for d in self.damage if not d.lost),
-            max(1, self.starts),
-            self.compactions,
-            self.sidechains,
-            self.first,
-            self.last,
+            lines=self.lines,
+            messages=self.messages,
+            calls=self.calls,
+            added=self.added,
+            present=self.present,
+            skipped=tuple((d.line, d.reason) for d in self.damage if d.lost),
+            mended=tuple((d.line, d.reason) for d in self.damage if not d.lost),
+            sessions=max(1, self.starts),
+            compactions=self.compactions,
+            sidechains=self.sidechains,
+            first=self.first,
+            last=self.last,
         )
 
 
@@ -254,10 +254,11 @@ def import_file(
     transcript = identity(path, name)
     opened = open_store(store)
     try:
-        rows = Session.list(opened, options.get("namespace", "default"))
-        held = next((row.id for row in rows if _transcript(row) == transcript), None)
-        meta = {**(options.pop("meta", None) or {}), "transcript": transcript}
-        session = Session.open(opened, held, title=title or Path(path).name, meta=meta, **options)
+        with opened.exclusive():  # two imports at the same time must not make two sessions
+            rows = Session.list(opened, options.get("namespace", "default"))
+            held = next((row.id for row in rows if _transcript(row) == transcript), None)
+            meta = {**(options.pop("meta", None) or {}), "transcript": transcript}
+            session = Session.open(opened, held, title=title or Path(path).name, meta=meta, **options)
     finally:
         opened.close()
     try:
@@ -265,6 +266,11 @@ def import_file(
     except BaseException:
         session.close()
         raise
+
+
+def _second(at: float) -> bytes:
+    """A time as four bytes that sort like it."""
+    return (int(at) & 0xFFFFFFFF).to_bytes(4)
 
 
 def _transcript(row: SessionRow) -> Any:

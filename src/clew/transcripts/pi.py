@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from clew.messages import Message
+from clew.messages import Message, Part
 from clew.sessions.entries import Note
 from clew.transcripts.events import Aside, Body, Boundary, Damage, Event, Hidden, Leaf, Line, Name
 from clew.transcripts.figures import count, mapping, seconds
 from clew.transcripts.lines import Record, records
-from clew.transcripts.pi_messages import NAME, Unreadable, message_of, summary_of, text_of, usage_of
+from clew.transcripts.pi_messages import NAME, Unreadable, message_of, summary_of, usage_of
 
 
 def read(lines: Iterable[tuple[int, bytes]]) -> Iterator[Event]:
@@ -43,8 +43,8 @@ class _Log:
         self.last: str | None = None
         self.header: str | None = None
         self.linear = True
-        self.asked: tuple[str, str] | None = None
-        """The newest user text without an answer, and the line where its failed replies end."""
+        self.asked: tuple[tuple[Part, ...], str] | None = None
+        """What the user said last without an answer, and the line where its failed replies end."""
 
     def take(self, record: Record) -> Iterator[Event]:
         value = record.value
@@ -86,9 +86,9 @@ class _Log:
         kind = value.get("type")
         try:
             if kind == "message":
-                if self._asked_again(value, parent):
-                    return Note(f"{NAME}/asked-again", value), ""
                 spoken = message_of(value)
+                if spoken is not None and self._asked_again(spoken, parent):
+                    return Note(f"{NAME}/asked-again", value), ""
                 return (spoken, "") if spoken is not None else (Note(f"{NAME}/message", value), "")
             if kind == "custom_message":
                 return message_of({**value, "message": {"role": "custom", "content": value.get("content")}}) or Note(
@@ -135,17 +135,14 @@ class _Log:
 
     # -- repeated questions
 
-    def _asked_again(self, value: Mapping[str, Any], parent: str | None) -> bool:
-        if self.asked is None or self.asked[1] != parent:
-            return False
-        message = mapping(value.get("message"))
-        return message.get("role") == "user" and text_of(message.get("content")) == self.asked[0]
+    def _asked_again(self, message: Message, parent: str | None) -> bool:
+        return message.role == "user" and (message.parts, parent) == self.asked
 
     def _follow(self, key: str, parent: str | None, value: Mapping[str, Any], body: Body) -> None:
         message = mapping(value.get("message"))
         role = message.get("role") if isinstance(body, Message) else None
-        if role == "user":
-            self.asked = (text_of(message.get("content")), key)
+        if isinstance(body, Message) and role == "user":
+            self.asked = (body.parts, key)
         elif self.asked is not None and self.asked[1] == parent and _says_nothing(role, body, message):
             self.asked = (self.asked[0], key)
         else:

@@ -9,7 +9,7 @@ import msgspec
 
 from clew.errors import ClewError
 from clew.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage, user
-from clew.transcripts.figures import count, mapping
+from clew.transcripts.figures import count, mapping, reported
 
 NAME = "pi"
 
@@ -53,22 +53,14 @@ def summary_of(value: Mapping[str, Any]) -> Message:
 def usage_of(usage: Any) -> Usage | None:
     """Usage of one call in Pi's words; None when there is none or all is zero."""
     facts = mapping(usage)
-    found = Usage(
+    used = Usage(
         input=count(facts.get("input")),
         output=count(facts.get("output")),
         cache_read=count(facts.get("cacheRead")),
         cache_write=count(facts.get("cacheWrite")),
         reasoning=count(facts.get("reasoning")),
     )
-    return found if found.total else None
-
-
-def text_of(content: Any) -> str:
-    """The text of a content, for comparing."""
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    return "\n".join(str(mapping(b).get("text", "")) for b in blocks)
+    return reported(used)
 
 
 def _blocks(content: Any, signed: bool = False) -> tuple[Part, ...]:

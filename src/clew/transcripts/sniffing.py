@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from clew.transcripts.documents import is_document, salvaged
 from clew.transcripts.dumps import LISTS
 from clew.transcripts.figures import mapping
 from clew.transcripts.formats import FORMATS, opened
-from clew.transcripts.lines import Record, numbered, records
+from clew.transcripts.lines import Record, beyond, numbered, records
 
 PROBE = 1024 * 1024
 """Bytes from the beginning of a file that are looked at, at most."""
@@ -29,35 +29,47 @@ _RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "inpu
 
 
 def sniff(path: Path | str) -> str:
-    """The name of a file's format, from at most its first `PROBE` bytes.
+    """The name of a file's format, from its first `PROBE` bytes, or, when a line there is longer, from that line on.
 
     A list of plain messages, which every provider writes alike, counts as "openai".
     Raises `UnknownName` when there is no such file or no format fits, `BadPayload` when it is empty.
     """
     with opened(path) as file:
         head = file.read(PROBE)
-    if not head.strip(b"\xef\xbb\xbf\0 \t\r\n"):
-        raise BadPayload(f"{path} is empty")
+        if not head.strip(b"\xef\xbb\xbf\0 \t\r\n"):
+            raise BadPayload(f"{path} is empty")
+        name = _told(_values(head)) or (_told(_lines(beyond(file, head, PROBE))) if len(head) == PROBE else "")
+    if name:
+        return name
+    known = "; ".join(f"{f.name}: {f.what}" for f in FORMATS.values())
+    raise UnknownName(f"{path} is in no transcript format known here ({known})")
+
+
+def _told(values: Iterable[dict[str, Any]]) -> str:
+    """The format that the values are of, or nothing."""
     plain = False
-    for value in islice(_values(head), SAMPLE):
+    for value in islice(values, SAMPLE):
         if name := _telling(value):
             return name
         plain = plain or ("role" in value and ("content" in value or "tool_calls" in value))
-    if plain:
-        return "openai"
-    known = "; ".join(f"{f.name}: {f.what}" for f in FORMATS.values())
-    raise UnknownName(f"{path} is in no transcript format known here ({known})")
+    return "openai" if plain else ""
+
+
+def _lines(head: bytes) -> Iterator[dict[str, Any]]:
+    """The objects that are lines of the file, envelopes opened."""
+    for record in records(numbered(io.BytesIO(head))):
+        if isinstance(record, Record):
+            yield record.value
+            yield from _inside(record.value)
 
 
 def _values(head: bytes) -> Iterator[dict[str, Any]]:
     """The objects at the beginning of a file, envelopes opened."""
     found = False
     if not is_document(io.BytesIO(head)) or b"\n" not in head.strip():
-        for record in records(numbered(io.BytesIO(head))):
-            if isinstance(record, Record):
-                found = True
-                yield record.value
-                yield from _inside(record.value)
+        for value in _lines(head):
+            found = True
+            yield value
     if not found:
         for piece in salvaged(head.decode(errors="replace"), LISTS):
             yield {"system": ""} if piece.what == "system" else piece.value

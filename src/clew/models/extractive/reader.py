@@ -79,7 +79,7 @@ class Reader(Struct):
         self.digest.messages -= 1
 
     def _request(self, text: str, images: int) -> None:
-        said = bounded(speech.spoken(text))
+        said = speech.spoken(bounded(text))
         if not said and not images:
             return
         first = not self.digest.quoted(Section.TASK)
@@ -106,7 +106,7 @@ class Reader(Struct):
                     self.digest.quote(Section.FACTS, clause)
 
     def _assistant(self, message: Message) -> None:
-        said = bounded(speech.plain(message.text).strip())
+        said = speech.plain(bounded(message.text)).strip()
         if said:
             if self.requested:
                 self.digest.only(Section.QUESTIONS)

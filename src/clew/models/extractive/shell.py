@@ -18,22 +18,9 @@ _TAIL = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|\|\s*(?:tail|head|cat|tee|less|so
 
 READERS = frozenset({"cat", "head", "tail", "less", "more", "nl", "bat", "wc", "diff", "jq", "file", "xxd", "od"})
 WRITERS = frozenset({"tee", "touch", "rm", "mv", "cp", "truncate", "patch", "install", "ln"})
-LOOKS = READERS | {
-    "ls",
-    "cd",
-    "pwd",
-    "echo",
-    "printf",
-    "grep",
-    "rg",
-    "find",
-    "fd",
-    "tree",
-    "which",
-    "stat",
-    "du",
-    "true",
-}
+LOOKS = READERS | frozenset(
+    {"ls", "cd", "pwd", "echo", "printf", "grep", "rg", "find", "fd", "tree", "which", "stat", "du", "true"}
+)
 """Commands that only look around; a run of them is worth no line in a summary."""
 GIT_LOOKS = frozenset({"status", "diff", "log", "show", "branch", "blame", "remote", "rev-parse", "ls-files"})
 MAX_COMMAND = 20_000

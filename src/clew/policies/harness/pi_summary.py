@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files as resources
 
 from msgspec import Struct
 
@@ -15,6 +13,7 @@ from clew.models.steps import Steps
 from clew.policies.fences import fenced
 from clew.policies.harness.pi_cut import Files, Preparation, arguments
 from clew.policies.harness.pi_entries import PiEntry, Version
+from clew.policies.prompt import prompt
 from clew.tokens.javascript import stringify
 
 RESULT_CHARS = 2_000
@@ -92,10 +91,10 @@ def summarise(prepared: Preparation, limits: Limits, version: Version, focus: st
 
 
 PROMPTS = {
-    "initial": "pi_history.txt",
-    "update": "pi_update.txt",
-    "turn_prefix": "pi_prefix.txt",
-    "branch": "pi_branch.txt",
+    "initial": "pi_history",
+    "update": "pi_update",
+    "turn_prefix": "pi_prefix",
+    "branch": "pi_branch",
 }
 
 
@@ -113,14 +112,14 @@ def request(
     `kind` is a key of `PROMPTS`; `instructions`, when given, replace the prompt of that kind.
     """
     said = tuple(e.message for e in entries if e.message is not None)
-    prompt = fenced("conversation", serialised(said, version)) + "\n\n"
+    text = fenced("conversation", serialised(said, version)) + "\n\n"
     if previous:
-        prompt += fenced("previous-summary", previous) + "\n\n"
-    prompt += instructions or _prompt(PROMPTS[kind])
+        text += fenced("previous-summary", previous) + "\n\n"
+    text += instructions or prompt("clew.policies.harness", PROMPTS[kind])
     if focus and not instructions:
-        prompt += f"\n\nAdditional focus: {focus}"
+        text += f"\n\nAdditional focus: {focus}"
     return ModelCall(
-        (system(_prompt("pi_system.txt")), user(prompt)),
+        (system(prompt("clew.policies.harness", "pi_system")), user(text)),
         max_output=max_output,
         purpose="summary",
         source=said,
@@ -128,11 +127,6 @@ def request(
         focus=focus,
         meta={"kind": kind},
     )
-
-
-@cache
-def _prompt(name: str) -> str:
-    return (resources("clew.policies.harness") / "prompts" / name).read_text("utf-8").strip()
 
 
 def answer(reply: Reply, version: Version) -> str:

@@ -35,9 +35,10 @@ from clew.policies.harness.qitos_rounds import compacted, kind_of, preview, roun
 from clew.policies.shrink import head_tail
 from clew.policies.summarise import summarise
 from clew.policies.triggers import above
-from clew.sessions.edits import Drop, Edit, Replace, pack
+from clew.sessions.edits import Drop, Edit, Ids, Replace, pack
 from clew.sessions.entries import Compaction
 from clew.sessions.policy import Due, compaction
+from clew.sessions.spans import Spans
 from clew.sessions.view import Item, View
 
 MIN_RESERVE = 1024
@@ -207,13 +208,13 @@ def _history(view: View) -> list[Item]:
     return [item for item in view.items[start:] if item.kind != "mend"]
 
 
-def _steps(history: Sequence[Item]) -> dict[tuple[int, ...], int]:
+def _steps(history: Sequence[Item]) -> dict[Ids, int]:
     """The step each item belongs to, as its message tells; else the number of its model call.
 
     A prompt opens the call of the reply that follows it. A summary belongs to what follows it.
     """
     told = [item.message.meta.get(META, {}).get("step") for item in history]
-    steps: dict[tuple[int, ...], int] = {}
+    steps: dict[Ids, int] = {}
     if any(step is not None for step in told):
         after = 0
         for item, step in zip(reversed(history), reversed(told), strict=True):
@@ -234,18 +235,18 @@ def _edits(history: Sequence[Item], result: Sequence[Item]) -> list[Edit]:
     """The edits that turn one list into the other. Results left without their call are dropped with it."""
     edits: list[Edit] = []
     known = {id(item) for item in history}
-    stands: set[int] = set()
+    stands = Spans()
     open_calls: set[str] = set()
     for item in result:
         open_calls.update(call.id for call in item.message.calls)
         if item.message.role == "tool" and not any(r.call_id in open_calls for r in item.message.results):
             continue
-        stands.update(item.ids)
+        stands.add(item.ids)
         if id(item) not in known and (item.kind == "summary" or item.kind == "shrink"):
             edits.append(Replace(pack(item.ids), item.message, how=item.kind))
-    gone = [i for item in history for i in item.ids if i not in stands]
-    return [Drop(pack(gone)), *edits] if gone else edits
+    gone = Spans(i for item in history for i in item.ids).without(stands.ids)
+    return [Drop(gone), *edits] if gone else edits
 
 
-def _ids(items: Sequence[Item]) -> tuple[int, ...]:
-    return tuple(sorted({i for item in items for i in item.ids}))
+def _ids(items: Sequence[Item]) -> Ids:
+    return pack(i for item in items for i in item.ids)
