@@ -15,13 +15,14 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, create_engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from clew.errors import StoreError
+from clew.storage.database import Database
 from clew.storage.migrate import bring_up, current
 from clew.storage.schema import REVISIONS
-from clew.storage.store import Store, reporting
+from clew.storage.store import Store
 
 BEGIN = "BEGIN IMMEDIATE"
 BUSY_SECONDS = 30.0
@@ -122,18 +123,43 @@ def _store(raw: sqlite3.Connection, where: str) -> Store:
     raw.text_factory = partial(str, encoding="utf-8", errors="replace")
     engine = create_engine("sqlite://", creator=lambda: raw, poolclass=NullPool)
     try:
-        with reporting(where):
-            connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-    except BaseException:
+        connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+    except BaseException as error:
         raw.close()
+        if isinstance(error, DBAPIError):
+            raise failure(where, error) from error
         raise
+    database = _Database(connection, where)
     try:
-        with reporting(where):
+        with database.reporting():
             _prepare(connection)
-        return Store(connection, BEGIN, where)
+        return Store(database)
     except BaseException:
         connection.close()  # not `raw`: SQLAlchemy would still try to roll back on it, and print how that failed
         raise
+
+
+class _Database(Database):
+    begin = BEGIN
+
+    def _typed(self, error: DBAPIError, committing: bool) -> StoreError:
+        return failure(self.where, error)
+
+
+def failure(where: str, error: DBAPIError) -> StoreError:
+    """What an error of SQLite means, and what to do."""
+    reason = str(error.orig)
+    advice = next((then for sign, then in _ADVICE.items() if sign in reason), "nothing was written")
+    return StoreError(f"{where}: {reason}; {advice}")
+
+
+_ADVICE = {
+    "locked": "another process has been writing all the time; try again",
+    "full": "nothing was written: free some space and try again",
+    "readonly": "nothing was written: make the file and its folder writable",
+    "malformed": "the file is damaged: copy it aside and read it with `sqlite3 FILE .recover`",
+    "not a database": "the file is damaged, or is no Clew store: it was left as it is",
+}
 
 
 def _prepare(db: Connection) -> None:

@@ -24,6 +24,9 @@ def _raw(column: Column[Any]) -> ColumnElement[Any]:
 
 COLUMNS = [_raw(sessions.c[name]) for name in SessionRow.__struct_fields__]
 SESSION = select(*COLUMNS).where(sessions.c.namespace == bindparam("namespace"), sessions.c.id == bindparam("id"))
+SESSION_ALONE = SESSION.with_for_update()
+"""Locks the row as well, on a database that has locks of rows."""
+
 SESSIONS = (
     select(*COLUMNS)
     .where(sessions.c.namespace == bindparam("namespace"))
@@ -34,7 +37,8 @@ _CHOSEN = and_(_OF_SESSION, entries.c.id >= bindparam("first"), entries.c.id <= 
 LINKS = select(_raw(entries.c.id), _raw(entries.c.parent)).where(_CHOSEN).order_by(entries.c.id)
 _HEAD = [_raw(entries.c[name]) for name in ("id", "parent", "kind", "at", "key")]
 HEADS = select(*_HEAD, literal(b"", NullType())).where(_CHOSEN).order_by(entries.c.id)
-ROWS = select(*_HEAD, _raw(entries.c.body)).where(_CHOSEN).order_by(entries.c.id).limit(BATCH)
+ALL_ROWS = select(*_HEAD, _raw(entries.c.body)).where(_CHOSEN).order_by(entries.c.id)
+ROWS = ALL_ROWS.limit(BATCH)
 HELD = select(entries.c.key, entries.c.id).where(
     _OF_SESSION,
     entries.c.key.in_(bindparam("keys", expanding=True)),

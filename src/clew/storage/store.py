@@ -1,26 +1,26 @@
 """The store: sessions and entries in a database. The SQL is the same for every database.
 
-What differs between databases (how to connect, how a write transaction begins) is given to the
-constructor by the module of that database; today there is `clew.storage.sqlite`.
+How to connect, how writers wait for each other, what its errors mean: that differs, and stands in the module of each
+database, `clew.storage.sqlite` and `clew.storage.postgres`.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from types import UnionType
 from typing import Any
 
 from sqlalchemy import Connection, insert
-from sqlalchemy.exc import DBAPIError, IntegrityError
-from sqlalchemy.sql import ClauseElement
+from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.sql import ClauseElement, Executable
 
 from clew.errors import LeaseLost, SessionBusy, StoreError, UnknownName
 from clew.storage import lease, statements
+from clew.storage.database import Database, T, Work
 from clew.storage.rows import EntryRow, SessionRow
 from clew.storage.schema import sessions
 from clew.storage.statements import BATCH
@@ -31,49 +31,47 @@ class Repeated(StoreError):
 
 
 class Store:
-    """An open database. Use by several threads is serialised; reading needs no lease.
+    """An open database of sessions. Use by several threads is serialised; reading needs no lease.
 
-    `connection` is in autocommit mode, `begin` the statement that begins a write transaction (it
-    takes the database's write lock at once), `where` the store's address for messages. A store is
-    counted: each `share()` asks for one more `close()`.
+    A store is counted: each `share()` asks for one more `close()`.
     """
 
-    def __init__(self, connection: Connection, begin: str, where: str) -> None:
-        self.where = where
-        self._connection = connection
-        self._begin = begin
-        self._lock = threading.RLock()
-        self._users = 1
-        self._exclusive = False
-        self._pid = os.getpid()
-        self._advance = _Prepared(connection, statements.ADVANCE)
-        self._add = _Prepared(connection, statements.ADD)
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._advance = _Prepared(database.dialect, statements.ADVANCE)
+        self._add = _Prepared(database.dialect, statements.ADD)
+
+    @property
+    def where(self) -> str:
+        """The address, for messages; without a password."""
+        return self.database.where
 
     def share(self) -> Store:
         """The same store for one more user."""
-        with self._lock:
-            self._users += 1
+        self.database.share()
         return self
 
     def close(self) -> None:
         """Lets go of the store; the last user closes the database."""
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                self._connection.close()
-                self._connection.engine.dispose()
+        self.database.close()
 
     # -- sessions
 
     def create(self, row: SessionRow) -> None:
         """Adds a session."""
-        with self.writing() as db:
-            db.execute(insert(sessions), {name: getattr(row, name) for name in row.__struct_fields__})
+
+        def work(again: bool) -> None:
+            with self.writing() as db:
+                if again and self._row(db, row.namespace, row.id) == row:
+                    return
+                db.execute(insert(sessions), {name: getattr(row, name) for name in row.__struct_fields__})
+
+        self.patiently(work)
 
     def session(self, namespace: str, id: str) -> SessionRow | None:
         """The session with exactly this id."""
-        with self.reading() as db:
-            return _session(db.execute(statements.SESSION, {"namespace": namespace, "id": id}).first())
+        found = self.read(statements.SESSION, {"namespace": namespace, "id": id})
+        return _row(found[0]) if found else None
 
     def find(self, namespace: str, id: str) -> SessionRow:
         """The session with this id, or with an id that alone begins so. Raises `UnknownName`."""
@@ -96,29 +94,25 @@ class Store:
 
     def sessions(self, namespace: str) -> list[SessionRow]:
         """All sessions of a namespace, the one last written first. Reads no entry."""
-        with self.reading() as db:
-            return [_row(found) for found in db.execute(statements.SESSIONS, {"namespace": namespace}).all()]
+        return [_row(found) for found in self.read(statements.SESSIONS, {"namespace": namespace})]
 
     # -- reading entries
 
     def links(self, namespace: str, session: str, first: int, last: int | None = None) -> list[tuple[Any, Any]]:
         """(id, parent) of a session's own entries from `first` to `last`, ascending, without their bodies."""
-        with self.reading() as db:
-            chosen = {"namespace": namespace, "session": session, "first": first, "last": _end(last)}
-            return [(row[0], row[1]) for row in db.execute(statements.LINKS, chosen).all()]
+        chosen = {"namespace": namespace, "session": session, "first": first, "last": _end(last)}
+        return [(row[0], row[1]) for row in self.read(statements.LINKS, chosen)]
 
     def heads(self, namespace: str, session: str, first: int, last: int | None = None) -> list[EntryRow]:
         """A session's own entries from `first` to `last`, ascending, with empty bodies."""
-        with self.reading() as db:
-            chosen = {"namespace": namespace, "session": session, "first": first, "last": _end(last)}
-            return [EntryRow._make(row) for row in db.execute(statements.HEADS, chosen).all()]
+        chosen = {"namespace": namespace, "session": session, "first": first, "last": _end(last)}
+        return [EntryRow._make(row) for row in self.read(statements.HEADS, chosen)]
 
     def rows(self, namespace: str, session: str, first: int, last: int | None = None) -> Iterator[EntryRow]:
         """A session's own entries from `first` to `last`, ascending, read a batch at a time."""
         chosen = {"namespace": namespace, "session": session, "first": first, "last": _end(last)}
         while True:
-            with self.reading() as db:
-                batch = db.execute(statements.ROWS, chosen).all()
+            batch = self.read(statements.ROWS, chosen)
             for row in batch:
                 yield EntryRow._make(row)
             if len(batch) < BATCH:
@@ -130,8 +124,7 @@ class Store:
         found: dict[str, int] = {}
         for at in range(0, len(keys), BATCH):
             chosen = {"namespace": namespace, "session": session, "keys": keys[at : at + BATCH], "last": _end(last)}
-            with self.reading() as db:
-                found.update((row[0], row[1]) for row in db.execute(statements.HELD, chosen).all())
+            found.update((row[0], row[1]) for row in self.read(statements.HELD, chosen))
         return found
 
     # -- writing
@@ -142,30 +135,31 @@ class Store:
         Raises `SessionBusy` while another owner holds it: until its time is over, or at once when
         it is known to have ended.
         """
-        with self.writing() as db:
-            row = _session(db.execute(statements.SESSION, {"namespace": namespace, "id": session}).first())
-            if row is None:
-                raise UnknownName(f"session {session} is no longer in {self.where}")
-            now = time.time()
-            held = row.lease_owner not in ("", owner) and row.lease_expires > now
-            if held and not lease.gone(row.lease_owner):
-                raise SessionBusy(session, row.lease_owner, row.lease_expires - now)
-            db.execute(
-                statements.TAKE,
-                {
-                    "of_namespace": namespace,
-                    "of_session": session,
-                    "owner": owner,
-                    "expires": now + lease.LEASE_SECONDS,
-                },
-            )
-            return row
+
+        def work(again: bool) -> SessionRow:
+            with self.writing() as db:
+                row = self._row(db, namespace, session)
+                if row is None:
+                    raise UnknownName(f"session {session} is no longer in {self.where}")
+                now = time.time()
+                held = row.lease_owner not in ("", owner) and row.lease_expires > now
+                if held and not lease.gone(row.lease_owner):
+                    raise SessionBusy(session, row.lease_owner, row.lease_expires - now)
+                mine = {"of_namespace": namespace, "of_session": session, "owner": owner}
+                db.execute(statements.TAKE, {**mine, "expires": now + lease.LEASE_SECONDS})
+                return row
+
+        return self.patiently(work)
 
     def release(self, namespace: str, session: str, owner: str) -> None:
         """Gives the lease back if `owner` still has it."""
         mine = {"of_namespace": namespace, "of_session": session, "owner": owner}
-        with self.writing() as db:
-            db.execute(statements.RELEASE, mine)
+
+        def work(again: bool) -> None:
+            with self.writing() as db:
+                db.execute(statements.RELEASE, mine)
+
+        self.patiently(work)
 
     def append(self, namespace: str, session: str, owner: str, rows: Sequence[EntryRow], leaf: int | None) -> None:
         """Adds entries (at least one) and moves the leaf, in one transaction that is on disk when this returns.
@@ -186,13 +180,19 @@ class Store:
             "expires": now + lease.LEASE_SECONDS,
         }
         records = [(namespace, session, *row) for row in rows]
-        with self.writing() as db:
-            if db.exec_driver_sql(self._advance.sql, self._advance.values(values)).rowcount != 1:
-                raise _lost(session)
-            try:
-                db.exec_driver_sql(self._add.sql, records if len(records) > 1 else records[0])
-            except IntegrityError as error:
-                raise Repeated(f"{self.where}: {error.orig}; nothing was written") from error
+
+        def work(again: bool) -> None:
+            with self.writing() as db:
+                if db.exec_driver_sql(self._advance.sql, self._advance.values(values)).rowcount != 1:
+                    if again and self._has(db, namespace, session, rows):
+                        return
+                    raise _lost(session)
+                try:
+                    db.exec_driver_sql(self._add.sql, records if len(records) > 1 else records[0])
+                except IntegrityError as error:
+                    raise Repeated(f"{self.where}: {error.orig}; nothing was written") from error
+
+        self.patiently(work)
 
     def move(self, namespace: str, session: str, owner: str, leaf: int | None) -> None:
         """Moves the leaf; as durable, and as strict about the lease, as `append`."""
@@ -205,80 +205,55 @@ class Store:
             "now": now,
             "expires": now + lease.LEASE_SECONDS,
         }
-        with self.writing() as db:
-            if db.execute(statements.MOVE, values).rowcount != 1:
-                raise _lost(session)
+
+        def work(again: bool) -> None:
+            with self.writing() as db:
+                if db.execute(statements.MOVE, values).rowcount != 1:
+                    raise _lost(session)
+
+        self.patiently(work)
 
     # -- transactions
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Makes one transaction of all that is read and written inside: nobody else writes in between."""
-        with self.writing():
-            self._exclusive = True
-            try:
-                yield
-            finally:
-                self._exclusive = False
+    def patiently(self, work: Work[T]) -> T:
+        """See `Database.patiently`."""
+        return self.database.patiently(work)
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """The connection, for this thread alone until the block ends."""
-        with self._lock, reporting(self.where):
-            yield self._open()
+    def read(self, statement: Executable, values: Mapping[str, Any]) -> list[Any]:
+        """See `Database.read`."""
+        return self.database.read(statement, values)
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """As `reading`, in a write transaction: on disk when the block has ended, undone if it raises."""
-        with self._lock, reporting(self.where):
-            db = self._open()
-            if self._exclusive:
-                yield db
-                return
-            try:
-                db.exec_driver_sql(self._begin)
-                yield db
-                db.exec_driver_sql("COMMIT")
-            except BaseException:
-                db.connection.rollback()
-                raise
+    def exclusive(self, namespace: str) -> AbstractContextManager[None]:
+        """See `Database.exclusive`."""
+        return self.database.exclusive(namespace)
 
-    def _open(self) -> Connection:
-        if self._connection.closed:
-            raise StoreError(f"{self.where} has been closed; open it again")
-        if os.getpid() != self._pid:
-            raise StoreError(f"{self.where} was opened before a fork; open it again in the new process")
-        return self._connection
+    def reading(self) -> AbstractContextManager[Connection]:
+        """See `Database.reading`."""
+        return self.database.reading()
 
+    def writing(self, namespace: str = "") -> AbstractContextManager[Connection]:
+        """See `Database.writing`."""
+        return self.database.writing(namespace)
 
-@contextmanager
-def reporting(where: str) -> Iterator[None]:
-    """Turns the database's errors into `StoreError`."""
-    try:
-        yield
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise StoreError(f"{where}: {error}; no such value can be stored or found") from error
-    except DBAPIError as error:
-        reason = str(error.orig)
-        advice = next((then for sign, then in _ADVICE.items() if sign in reason), "nothing was written")
-        raise StoreError(f"{where}: {reason}; {advice}") from error
+    # -- inside
 
+    def _row(self, db: Connection, namespace: str, session: str) -> SessionRow | None:
+        """The session, which nobody else changes until this transaction has ended."""
+        found = db.execute(statements.SESSION_ALONE, {"namespace": namespace, "id": session}).first()
+        return None if found is None else _row(found)
 
-_ADVICE = {
-    "locked": "another process has been writing all the time; try again",
-    "full": "nothing was written: free some space and try again",
-    "readonly": "nothing was written: make the file and its folder writable",
-    "malformed": "the file is damaged: copy it aside and read it with `sqlite3 FILE .recover`",
-    "not a database": "the file is damaged, or is no Clew store: it was left as it is",
-}
+    def _has(self, db: Connection, namespace: str, session: str, rows: Sequence[EntryRow]) -> bool:
+        """Whether exactly these entries are there: ours, by a commit of whose success we had not heard."""
+        chosen = {"namespace": namespace, "session": session, "first": rows[0].id, "last": rows[-1].id}
+        return [EntryRow._make(row) for row in db.execute(statements.ALL_ROWS, chosen)] == list(rows)
 
 
 class _Prepared:
     """A statement compiled once, for the path that every append takes: it halves what an append costs
     beside the disk (84 to 45 µs with SQLAlchemy 2.1, where the bare statements take 15 µs)."""
 
-    def __init__(self, connection: Connection, statement: ClauseElement) -> None:
-        compiled = statement.compile(connection.engine)
+    def __init__(self, dialect: Dialect, statement: ClauseElement) -> None:
+        compiled = statement.compile(dialect=dialect)
         self.sql = str(compiled)
         self._order: Sequence[str] = getattr(compiled, "positiontup", ())
 
@@ -293,10 +268,6 @@ def _lost(session: str) -> LeaseLost:
 
 def _end(last: int | None) -> int:
     return 2**63 - 1 if last is None else last
-
-
-def _session(found: Any) -> SessionRow | None:
-    return None if found is None else _row(found)
 
 
 def _row(found: Any) -> SessionRow:

@@ -254,8 +254,9 @@ def import_file(
     transcript = identity(path, name)
     opened = open_store(store)
     try:
-        with opened.exclusive():  # two imports at the same time must not make two sessions
-            rows = Session.list(opened, options.get("namespace", "default"))
+        namespace = options.get("namespace", "default")
+        with opened.exclusive(namespace):  # two imports at the same time must not make two sessions
+            rows = Session.list(opened, namespace)
             held = next((row.id for row in rows if _transcript(row) == transcript), None)
             meta = {**(options.pop("meta", None) or {}), "transcript": transcript}
             session = Session.open(opened, held, title=title or Path(path).name, meta=meta, **options)
