@@ -8,27 +8,41 @@ from functools import cache
 from unicodedata import normalize
 
 from clew.text.irregular import BASES
+from clew.text.scripts import HIDDEN
 
 LONGEST = 64
 """Characters of a word that count. Longer ones (keys, encoded data) are told apart by these."""
 
-_ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
-_ACCENTS = re.compile("[\u0300-\u036f]")
+_ACCENTED = re.compile("[\u00c0-\u024f\u0370-\u03ff\u1e00-\u1fff]")
+_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670]")
+_HIDDEN = re.compile(f"[{HIDDEN}]")
+_SPELT = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
+    | {"ё": "е"}
+    | {"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه"}
+)
+"""Letters that are written one for another and have no common decomposition."""
+
 _ENGLISH = re.compile("[a-z]{3,}")
 
 
 def folded(word: str) -> str:
     """A word without differences of case, width, composition or accent: `Ｃａｆé` is `cafe`.
 
-    NFKC and Unicode case folding; Latin letters lose their accents, since people leave them out when
-    they search. May be empty.
+    NFKC and Unicode case folding; Latin and Greek letters lose their accents, Arabic and Hebrew their vowel
+    signs, since people leave them out when they search. May be empty.
     """
     if word.isascii():
         return word.lower()[:LONGEST]
-    word = normalize("NFKC", normalize("NFKC", word).casefold())
+    word = normalize("NFKC", normalize("NFKC", seen(word)).casefold())
     if _ACCENTED.search(word):
         word = normalize("NFC", _ACCENTS.sub("", normalize("NFD", word)))
-    return "".join(word.split())[:LONGEST]
+    return "".join(_ACCENTS.sub("", word).translate(_SPELT).split())[:LONGEST]
+
+
+def seen(text: str) -> str:
+    """A text without what nobody sees in it: soft hyphens, joiners, variation selectors."""
+    return _HIDDEN.sub("", text)
 
 
 def value_of(text: str) -> str:

@@ -5,7 +5,7 @@
     dock*                  words that begin so
     a AND b   a && b       both
     a OR b    a || b       either, whole words
-    a -b   a NOT b         a, without what has b
+    a -b   a AND NOT b     a, without what has b
     title:word             in a field, if there is one of that name
     (a OR b) AND c         groups
 
@@ -71,9 +71,9 @@ def _tokens(text: str) -> list[_Token]:
     found = []
     for match in _TOKEN.finditer(text):
         kind, value = match.lastgroup or "", match[0]
-        found.append(
-            _Token(_OPERATORS.get(value, kind) if kind == "word" else "not" if kind == "minus" else kind, value)
-        )
+        if kind == "word":
+            kind = _OPERATORS.get(value, kind)
+        found.append(_Token("not" if kind == "minus" else kind, value))
     return found
 
 
@@ -100,12 +100,20 @@ class _Reader:
         return _joined(Either, parts)
 
     def _conjunction(self) -> Query:
-        parts = [self._items()]
-        while self._skip("and"):
-            parts.append(self._items())
-        return _joined(All, parts)
+        wanted: list[Query] = []
+        excluded: list[Query] = []
+        while True:
+            positive, negative = self._items()
+            if positive:
+                wanted.append(_without(_any(positive), negative))
+            else:
+                excluded += negative  # a AND NOT b
+            if not self._skip("and"):
+                break
+        return _without(_joined(All, wanted), excluded) if wanted else _any(excluded)
 
-    def _items(self) -> Query:
+    def _items(self) -> tuple[list[Query], list[Query]]:
+        """The words and groups side by side that are wanted, and those that are excluded."""
         wanted: list[Query] = []
         excluded: list[Query] = []
         while self._kind() not in ("", "or", "and", "close"):
@@ -115,7 +123,7 @@ class _Reader:
             item = self._item()
             if item != NOTHING:
                 (excluded if negative else wanted).append(item)
-        return _sequence(wanted, excluded)
+        return wanted, excluded
 
     def _item(self) -> Query:
         kind = self._kind()
@@ -181,7 +189,5 @@ def _joined(kind: type[Either] | type[All], parts: list[Query]) -> Query:
     return kind(tuple(parts)) if len(parts) > 1 else _any(parts)
 
 
-def _sequence(wanted: list[Query], excluded: list[Query]) -> Query:
-    if not wanted or not excluded:
-        return _any(wanted or excluded)
-    return Without(_any(wanted), tuple(excluded))
+def _without(wanted: Query, excluded: list[Query]) -> Query:
+    return Without(wanted, tuple(excluded)) if excluded else wanted

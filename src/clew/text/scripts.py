@@ -36,3 +36,7 @@ MARKS = (
 
 EMOJI = "\u203c\u2049\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 """Pictures, arrows and signs that one may look for, each by itself; the skin tones are left out."""
+
+HIDDEN = "\u00ad\u034f\u200b-\u200d\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
+"""What stands inside words and is not seen: soft hyphens, places where a line may break, joiners, variation selectors
+(which some Han characters have, and most emoji)."""

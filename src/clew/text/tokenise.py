@@ -8,7 +8,8 @@ A text becomes two lists of terms:
   after it, the last by itself. So two characters are one term, a longer run is a phrase, and a single
   character is the beginning of a term.
 - `extra`: other names of what stands there. `user_id` and `user-id` are also `userid`; `getUserName` (in
-  the stream as one word) is also `get`, `user` and `name`; `C++` (in the stream `c`) is also `c++`.
+  the stream as one word) is also `get`, `user` and `name`; `python3` is also `python`; `C++` (in the stream
+  `c`) is also `c++`.
 
 Linear in the length of the text, the same for every text on every machine.
 """
@@ -23,12 +24,12 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 from unicodedata import is_normalized, normalize
 
-from clew.text.fold import LONGEST, folded, stemmed
-from clew.text.scripts import DENSE, EMOJI, MARKS
+from clew.text.fold import LONGEST, folded, seen, stemmed
+from clew.text.scripts import DENSE, EMOJI, HIDDEN, MARKS
 
-_WORD = f"(?:[^\\W_{DENSE}][{MARKS}\u200c\u200d]*)+"
+_WORD = f"(?:[^\\W_{DENSE}][{MARKS}{HIDDEN}]*)+"
 _JOINED = f"{_WORD}(?:(?:[.'’-]|__?){_WORD}|,[0-9]{{3}}(?![0-9]))*"
-_CHUNK = re.compile(f"([{DENSE}]+)|(?:(?<!\\w)[A-Za-z](?:\\+\\+|#)(?!\\w)|{_JOINED})|[{EMOJI}]")
+_CHUNK = re.compile(f"([{DENSE}][{DENSE}{HIDDEN}]*)|(?:(?<!\\w)[A-Za-z](?:\\+\\+|#)(?!\\w)|{_JOINED})|[{EMOJI}]")
 """A run of a dense script (group 1), words grown together, or an emoji."""
 
 _PART = re.compile(f"{_WORD}(?:['’]{_WORD})*")
@@ -36,6 +37,7 @@ _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _NUMBERS = re.compile(r"\d[._-]+\d")  # 3.14 is not 314
 _CONTRACTION = re.compile(r"['’](?:s|S)$")
 _APOSTROPHES = str.maketrans("", "", "'’")
+_NUMBERED = re.compile("([A-Za-z]{2,})[0-9]+")
 _HUMPS = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 CACHED = 100_000
@@ -73,11 +75,12 @@ class Chunk(NamedTuple):
         """Its terms, with offsets into the chunk."""
         if not self.dense:
             return _analysed(self.text)
-        exact = is_normalized("NFKC", self.text)
-        size = len(self.text)
+        if not is_normalized("NFKC", self.text):
+            return [Span(term, 0, len(self.text), "word") for term in _run(self.text)]
+        places = [i for i, letter in enumerate(self.text) if seen(letter)]
+        ends = [*places[1:], places[-1]]
         return [
-            Span(term, i if exact else 0, min(i + 2, size) if exact else size, "word")
-            for i, term in enumerate(_run(self.text))
+            Span(term, start, end + 1, "word") for term, start, end in zip(_run(self.text), places, ends, strict=True)
         ]
 
 
@@ -124,6 +127,7 @@ def fingerprint() -> str:
 _PROBE = """
 The runners' universities were organising studies; it's Caroline's café, naïve ﬁnancial Straße ÅNGSTRÖM ½ ① ㎏.
 getUserName HTTPServer user_id chat-send src/main.py node.js v2.1.3-beta 1,000,000 3.14 C++ C# a:b x@y.org __init__
+Москва́ ёлка αθήνα مُحَمَّد אָלֶף hel\u00adlo 葛\U000e0100城 İstanbul Łódź python3
 用FastAPI写的 数据库连接池 東京 データベース ﾃﾞｰﾀ 서울에서 ภาษาไทย हिन्दी Здравствуйте Ελλάδα 👍🏽 →
 bought children generously relational happily dying skies news inning succeeded possibly conditional electricity
 """
@@ -143,6 +147,7 @@ def _remembered(chunk: str) -> Terms:
 
 def _run(chunk: str) -> list[str]:
     """The terms of a run of a dense script."""
+    chunk = seen(chunk)
     if not is_normalized("NFKC", chunk):
         chunk = "".join(normalize("NFKC", chunk).split())
     return [a + b for a, b in zip(chunk, [*chunk[1:], ""], strict=True)]
@@ -171,7 +176,10 @@ def _analysed(chunk: str) -> list[Span]:
 
 
 def _humps(word: str) -> Iterator[tuple[str, int, int]]:
-    """The parts of a word in camel case, folded, with where they stand; single letters are no parts."""
+    """The parts of a word in camel case, and the name before a number (`python3`), folded, with where they stand;
+    single letters are no parts."""
+    if numbered := _NUMBERED.fullmatch(word):
+        yield numbered[1].lower()[:LONGEST], 0, numbered.end(1)
     if not word.isascii() or word.islower() or word.isupper() or word.istitle():
         return
     for i, j in pairwise((0, *(m.start() for m in _HUMPS.finditer(word)), len(word))):
