@@ -133,6 +133,29 @@ def test_namespaces_do_not_see_each_other(index: FullText, log: Rows) -> None:
     assert index.search(parse("secret")) == alone
 
 
+def test_a_beginning_after_any_character_is_no_syntax_error(index: FullText, log: Rows) -> None:
+    for n, before in enumerate(["👍", "สวัสดี", "数", "a.b-", "x|y", "e\u0301"]):
+        log.say(str(n), f"{before}whales")
+    index.catch_up()
+    assert [find(index, f'"{before}"wha*')[:1] for before in ("👍", "数")] == [["0"], ["2"]]
+    for n, before in enumerate(["👍", "สวัสดี", "数", "a.b-", "x|y", "e\u0301"]):
+        assert str(n) in find(index, f"{before}wha*")
+
+
+def test_what_is_forgotten_leaves_the_disk(index: FullText, log: Rows, tmp_path: Path) -> None:
+    log.say("secret", "hunter2 is the password")
+    log.say("plain", "whales sing")
+    index.catch_up()
+    log.say("secret")
+    index.catch_up()
+    index.clear()
+    assert find(index, "whales") == ["plain"]
+    assert find(index, "password") == []
+    index.catch_up()
+    assert find(index, "whales") == ["plain"]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
+
+
 def test_context_counts_less_than_text(index: FullText, log: Rows) -> None:
     log.all["default"] = [
         Row(1, "context", ({"text": "nothing here", "context": "a whale"},)),
@@ -149,6 +172,7 @@ def test_of_equals_the_newer_comes_first(filled: FullText, log: Rows) -> None:
 
 WORDS = st.sampled_from(
     ["whale", "whales", "tide", "user_id", "userId", "the", "数据库", "数据", "库", "C++", "c", "写FastAPI", "fast"]
+    + ["v2.1.3", "1,000", "👍", "สวัสดี", "葛\ufe00城", "[x]|y.*", "\ud800"]
 )
 TEXTS = st.lists(WORDS, max_size=8).map(" ".join)
 STEPS = st.lists(

@@ -233,4 +233,4 @@ def _regex(item: Exact | Starts) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([^\w\s])", r"\\\1", text)
+    return re.sub(r"([\\.+*?()|\[\]{}^$#&~-])", r"\\\1", text)  # any other escape is an error there

@@ -7,6 +7,7 @@ one at a time writes. An index that is missing, damaged, or of another version o
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from collections.abc import Collection, Mapping
@@ -82,6 +83,18 @@ class FullText:
         if self.failure:
             raise self.failure
         return done
+
+    def clear(self, namespace: str = "default") -> None:
+        """Deletes a namespace's files: they hold what was forgotten until they happen to be merged. The index is
+        made again from the log when it is needed.
+
+        Raises `StoreError` when another process writes there for longer than a minute.
+        """
+        place = self._place(namespace)
+        with files.writing(place, WAIT_SECONDS) as mine:
+            if not mine:
+                raise StoreError(f"the index in {place} is being written by another process; try again")
+            shutil.rmtree(place / "index", ignore_errors=True)
 
     def _write(self, namespace: str, wait: float) -> bool:
         place = self._place(namespace)
