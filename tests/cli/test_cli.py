@@ -23,27 +23,6 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Run:
-    """Runs the command in an empty folder with its own store, 80 columns wide."""
-
-    def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "CLEW_DB": str(tmp_path / "store" / "clew.db"), "COLUMNS": "80"}
-        done = subprocess.run(
-            [sys.executable, "-m", "clew", *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
-
-    return run
-
-
-@pytest.fixture
 def transcript(tmp_path: Path) -> Path:
     file = tmp_path / "session.json"
     file.write_text(json.dumps(anthropic.encode(coding_session()), ensure_ascii=False), encoding="utf-8")

@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 import clew
-from clew.cli import log, output, replay
+from clew.cli import output
 from clew.errors import ClewError
 
-app = typer.Typer(
-    name="clew",
-    help="The memory and context layer for LLM agents.",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("replay")(replay.replay)
-app.command("import")(log.import_)
-app.command("sessions")(log.sessions)
-app.command("show")(log.show)
-app.command("expand")(log.expand)
+COMMANDS: Mapping[str, str] = {
+    "replay": "clew.cli.replay:replay",
+    "import": "clew.cli.log:import_",
+    "sessions": "clew.cli.log:sessions",
+    "show": "clew.cli.log:show",
+    "expand": "clew.cli.log:expand",
+    "memory": "clew.cli.memory:app",
+}
+"""Each command's function, or its subcommands, by module and name: only those of the command given are imported."""
 
 
-@app.callback(invoke_without_command=True)
+def _app(names: Iterable[str]) -> typer.Typer:
+    """The command with these subcommands."""
+    app = typer.Typer(
+        name="clew",
+        help="The memory and context layer for LLM agents.",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_frame)
+    for name in names:
+        module, _, attribute = COMMANDS[name].partition(":")
+        found = getattr(import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name)(found)
+    return app
+
+
 def _frame(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
@@ -45,8 +63,10 @@ def main(arguments: list[str] | None = None) -> None:
     line on standard error.
     """
     output.prepare()
+    given = sys.argv[1:] if arguments is None else arguments
+    named = given[:1] if given and given[0] in COMMANDS else COMMANDS if given != ["--version"] else ()
     try:
-        code = app(args=arguments, prog_name="clew", standalone_mode=False)
+        code = _app(named)(args=given, prog_name="clew", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         output.discard()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from typing import Annotated
@@ -109,11 +108,9 @@ def expand(
     json: Json = False,
 ) -> None:
     """Prints the originals behind a compaction, whole; a message entry is printed as it is."""
-    session, _, number = entry.rpartition(":")
-    if not session or re.fullmatch("[0-9]{1,18}", number) is None:
-        raise UnknownName(f"an entry is written SESSION:ENTRY, for instance 3fa9:118, not {entry!r}")
+    session, number = options.entry_name(entry)
     with Session.open(options.existing_store(db), session, mode="read") as s:
-        originals = s.expand(int(number))
+        originals = s.expand(number)
         if json:
             write_json(originals)
             return

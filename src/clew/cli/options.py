@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from rich.console import Console
 
 from clew.errors import BadBudget, UnknownName
@@ -30,12 +36,46 @@ def store_path(given: str | None) -> str:
     return str(Path(home) / "clew" / "clew.db")
 
 
-def existing_store(given: str | None) -> str:
-    """The same, but it must be there already: reading commands create nothing."""
+def existing_store(given: str | None, first: str = "clew import FILE") -> str:
+    """The same, but it must be there already: reading commands create nothing. `first` is the command that does."""
     path = store_path(given)
     if "://" not in path and not Path(path).exists():
-        raise UnknownName(f"there is no store at {path} yet; import a transcript first: clew import FILE")
+        raise UnknownName(f"there is no store at {path} yet; make one first: {first}")
     return path
+
+
+def text_or_stdin(given: str) -> str:
+    """The text of an argument; "-" stands for standard input."""
+    return sys.stdin.buffer.read().decode("utf-8", "replace") if given == "-" else given
+
+
+def moment(option: str, written: str | None, *, end: bool = False) -> float | None:
+    """A time as written on the command line, in seconds since 1970; a day is its beginning, or its `end`.
+
+    Without a zone it is local time.
+    """
+    if written is None:
+        return None
+    try:
+        found = datetime.fromisoformat(written)
+        if end and len(written) <= len("2026-03-01"):
+            found += timedelta(days=1)
+        return found.timestamp()
+    except (ValueError, OverflowError):
+        raise UnknownName(f"{option} takes a time such as 2026-03-01 or 2026-03-01T12:30, not {written!r}") from None
+
+
+def entry_name(written: str) -> tuple[str, int]:
+    """The session and the entry that are written SESSION:ENTRY."""
+    session, _, number = written.rpartition(":")
+    if not session or re.fullmatch("[0-9]{1,18}", number) is None:
+        raise UnknownName(f"an entry is written SESSION:ENTRY, for instance 3fa9:118, not {written!r}")
+    return session, int(number)
+
+
+def every_field(value: Struct | None) -> dict[str, Any] | None:
+    """A struct for JSON output with all its fields, those at their defaults too."""
+    return None if value is None else asdict(value)
 
 
 def tokens(text: str) -> int:

@@ -118,3 +118,12 @@ def _fates(r: Result) -> Table:
 def plain(header: bool = True) -> Table:
     """A table without lines, for 80 columns."""
     return Table(box=None, show_header=header, header_style="dim", pad_edge=False, padding=(0, 1, 0, 1))
+
+
+def listing(*names: str) -> Table:
+    """A table of which the last column takes what space the others leave, cut where it does not suffice."""
+    table = plain()
+    table.expand = True
+    for name in names:
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1 if name == names[-1] else None)
+    return table
