@@ -16,9 +16,9 @@ from clew.errors import ClewError, UnknownName
 from clew.memory.base import Memory, Query, lines
 from clew.memory.changes import Change, Opened, change
 from clew.memory.grounds import terms
-from clew.memory.log import Clock, RecordLog
+from clew.memory.known import Clock, Known
+from clew.memory.log import RecordLog
 from clew.memory.records import MemoryRecord, digest, folded
-from clew.memory.state import State
 from clew.memory.stream import Stream
 
 Edit = Callable[[str], str]
@@ -78,7 +78,7 @@ class BlockMemory(Memory):
         for block in blocks:
             if len(block.value) > block.limit:
                 raise BlockFull(f"block {block.label!r} has {len(block.value):,} characters, over {block.limit:,}")
-            if block.value and self.log.state.lines.get(block_id(block.label)) is None:
+            if block.value and not self.log.known.knows(block_id(block.label)):
                 self.edit(block.label, _first(block))
 
     @property
@@ -123,10 +123,10 @@ class BlockMemory(Memory):
         block = self._block(label)
         text = ""
 
-        def decide(state: State, now: Clock) -> Iterator[Change]:
+        def decide(known: Known, now: Clock) -> Iterator[Change]:
             nonlocal text
             at = now()
-            old = state.record(block_id(label), at)
+            old = known.record(block_id(label), at)
             text = new(old.value if old is not None else "")
             if len(text) > block.limit:
                 raise BlockFull(

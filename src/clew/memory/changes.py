@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from clew.errors import StoreError
-from clew.memory.records import MemoryRecord, Source
+from clew.memory.records import MemoryRecord, Source, identity
 from clew.storage.rows import ChangeRow
 
 
@@ -37,9 +39,9 @@ class Cited(Struct, frozen=True, gc=False, tag="cited"):
 
 
 class Used(Struct, frozen=True, gc=False, tag="used"):
-    """The records were recalled."""
+    """The record was recalled."""
 
-    ids: tuple[str, ...]
+    id: str
 
 
 class Pinned(Struct, frozen=True, gc=False, tag="pinned"):
@@ -69,7 +71,26 @@ class Tried(Struct, frozen=True, gc=False, tag="tried", omit_defaults=True):
     raw: str = ""
 
 
-Body = Opened | Closed | Cited | Used | Pinned | Marked | Tried
+class Purged(Struct, frozen=True, gc=False, tag="purged", omit_defaults=True):
+    """What was said as this record before is erased wherever this change comes to; `final`: also what is said later.
+
+    `versions` are the changes that were erased where it was made, by uid.
+    """
+
+    id: str
+    final: bool = False
+    versions: tuple[str, ...] = ()
+
+
+class Erased(Struct, frozen=True, gc=False, tag="erased", omit_defaults=True):
+    """What is left of a version that was purged: what tells that the same is told again from the same sources."""
+
+    id: str
+    said: str
+    sources: tuple[Source, ...] = ()
+
+
+Body = Opened | Closed | Cited | Used | Pinned | Marked | Tried | Purged | Erased
 
 
 class Change(Struct, frozen=True, gc=False):
@@ -86,13 +107,69 @@ class Change(Struct, frozen=True, gc=False):
 
 def change(at: float, body: Body, key: str = "") -> Change:
     """A new change."""
-    return Change(secrets.token_hex(8), at, body, key)
+    return Change(unique(), at, body, key)
+
+
+def unique() -> str:
+    """A text that is given once, anywhere. It begins with the time: what is given together is stored together."""
+    return f"{time.time_ns() // 1_000_000:011x}{secrets.token_hex(6)}"
+
+
+def order(change: Change) -> tuple[float, str]:
+    """The order in which changes count."""
+    return change.at, change.uid
+
+
+def concerns(body: Body) -> str:
+    """The id of the record a change is about; "" for none."""
+    if isinstance(body, Opened):
+        return body.record.id
+    return "" if isinstance(body, Marked) else body.id
+
+
+def erased(change: Change) -> Change:
+    """The change without what was said in it."""
+    match change.body:
+        case Opened(record):
+            body: Body = Erased(record.id, identity(record), record.sources)
+        case Closed(id, start, _, final, sources):
+            body = Closed(id, start, "", final, sources)
+        case Tried(id, task, status):
+            body = Tried(id, task, status)
+        case _:
+            return change
+    return Change(change.uid, change.at, body, change.key)
+
+
+def purges_of(changes: Iterable[Change]) -> dict[str, list[Change]]:
+    """The purges among changes, by record."""
+    found: dict[str, list[Change]] = {}
+    for one in changes:
+        if isinstance(one.body, Purged):
+            found.setdefault(one.body.id, []).append(one)
+    return found
+
+
+def kept(change: Change, purges: Mapping[str, Sequence[Change]]) -> Change:
+    """The change as it may be kept where these records were purged."""
+    for purge in purges.get(concerns(change.body), ()):
+        if isinstance(purge.body, Purged) and (purge.body.final or order(change) < order(purge)):
+            return erased(change)
+    return change
 
 
 def to_row(change: Change) -> ChangeRow:
     """The change as it is stored."""
-    kind = type(change.body).__struct_config__.tag
-    return ChangeRow(0, change.uid, change.at, str(kind), change.key, msgspec.json.encode(change.body))
+    body = change.body
+    kind = str(type(body).__struct_config__.tag)
+    topic = ""
+    if isinstance(body, Opened):
+        topic = identity(body.record)
+    elif isinstance(body, Erased):
+        topic = body.said
+    elif isinstance(body, Tried):
+        topic = body.task
+    return ChangeRow(0, change.uid, change.at, kind, change.key, concerns(body), topic, msgspec.json.encode(body))
 
 
 _BODY = msgspec.json.Decoder(Body)

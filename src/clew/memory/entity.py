@@ -15,9 +15,9 @@ from clew.history.models import Function, NoModel, as_model
 from clew.memory.base import Memory, Query, lines
 from clew.memory.changes import Change, Closed, Opened, Tried, change
 from clew.memory.extraction import Extraction, Fact, extraction, request
-from clew.memory.log import Clock, RecordLog
-from clew.memory.records import MemoryRecord, Source, digest
-from clew.memory.state import State, identity
+from clew.memory.known import Clock, Known
+from clew.memory.log import RecordLog
+from clew.memory.records import MemoryRecord, Source, digest, identity
 from clew.memory.stream import Stream
 from clew.memory.tutorial_raw import WINDOW, EntityRaw
 from clew.models.base import Model
@@ -143,9 +143,8 @@ class EntityMemory(Memory):
     def conflicts(self) -> list[Conflict]:
         """Where a value followed on another without saying that it replaces it; both as they were told."""
         found = []
-        state = self.log.state
-        for id in state.kinds.get(ENTITY, ()):
-            for old, new in pairwise(version.body for version in state.lines[id].versions):
+        for line in self.log.known.of_kind(ENTITY):
+            for old, new in pairwise(version.body for version in line.versions):
                 if isinstance(old, Closed) or isinstance(new, Closed) or new.record.metadata.get("op") == "replace":
                     continue
                 if identity(old.record) != identity(new.record):
@@ -192,12 +191,12 @@ class EntityMemory(Memory):
 
     def attempts(self, turn: str) -> list[Tried]:
         """What came of asking about a turn, by the id of its first record."""
-        return list(self.log.state.tried.get((EXTRACT, turn), ()))
+        return list(self.log.tried(EXTRACT, turn))
 
     @property
     def status(self) -> dict[str, int]:
         """How many turns there are by what their last attempt came to, how many wait, and how many facts and claims."""
-        last = (tried[-1].status for (task, _), tried in self.log.state.tried.items() if task == EXTRACT)
+        last = (tried[-1].status for tried in self.log.known.trials(EXTRACT).values())
         counts = Counter(last)
         return {
             **{status: counts[status] for status in ("ok", "none", "failed")},
@@ -235,7 +234,7 @@ class EntityMemory(Memory):
         asked = turn[0]
         sources = (Source.of(asked.id, asked.text),)
 
-        def decide(state: State, now: Clock) -> Iterator[Change]:
+        def decide(known: Known, now: Clock) -> Iterator[Change]:
             for fact in result.facts:
                 if fact.op == "delete":
                     reason = fact.quote or asked.text
@@ -243,11 +242,11 @@ class EntityMemory(Memory):
                     continue
                 made = _record(ENTITY, fact, sources, asked.speaker, asked.step_id)
                 made = self.log.whole(replace(made, id=entity_id(fact.key), valid_from=asked.created))
-                if not state.has(made):
+                if not known.has(made):
                     yield change(now(), Opened(made))
             for fact in result.doubtful:
                 id = digest("\0".join((CLAIM, asked.id, fact.op, fact.key, fact.value)))[:16]
-                if id not in state.lines:
+                if not known.knows(id):
                     made = replace(_record(CLAIM, fact, sources, "", asked.step_id), id=id)
                     yield change(now(), Opened(self.log.whole(made)))
             yield change(now(), Tried(asked.id, EXTRACT, result.status, result.reason, result.raw))
@@ -273,12 +272,12 @@ class EntityMemory(Memory):
             raise UnknownName("a fact needs a key and a value; to end one, delete its key")
         record = _record(ENTITY, Fact("set" if op == "set" else "replace", key, value), sources, speaker, 0)
 
-        def decide(state: State, now: Clock) -> Iterator[Change]:
+        def decide(known: Known, now: Clock) -> Iterator[Change]:
             at = now()
             yield change(at, Opened(self.log.whole(replace(record, id=entity_id(key), valid_from=at))))
 
         self.log.commit(decide)
-        return self.log.state.lines[entity_id(key)].newest()
+        return self.log.newest(entity_id(key))
 
     def _claim(self, id: str) -> MemoryRecord:
         claim = self.log.get(id)

@@ -11,28 +11,37 @@ processes may have the same log open; each sees what the others have written.
 
 from __future__ import annotations
 
-import math
-import secrets
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from clew.errors import UnknownName
-from clew.memory.changes import Body, Change, Cited, Closed, Opened, Pinned, Used, change, from_row, to_row
+from clew.memory.changes import (
+    Body,
+    Change,
+    Cited,
+    Closed,
+    Opened,
+    Pinned,
+    Tried,
+    Used,
+    change,
+    concerns,
+    order,
+    unique,
+)
+from clew.memory.folded import Folded
+from clew.memory.known import Clock, Decide, Known, Ledger, Told
 from clew.memory.records import MemoryRecord, Namespace, Source, digest, plain
-from clew.memory.state import State, order
+from clew.memory.state import Line, State
 from clew.messages import sanitized
 from clew.storage.changes import Changes
 from clew.storage.locate import open_store
-from clew.storage.rows import ChangeRow
 from clew.storage.store import Store
-
-Clock = Callable[[], float]
-"""Gives the time, in seconds since 1970."""
 
 
 class RecordLog:
@@ -47,16 +56,13 @@ class RecordLog:
     ) -> None:
         self.namespace = namespace or Namespace()
         self.clock = clock
-        self._store = open_store(store)
         self.path = self.namespace.path
-        self._changes = Changes(self._store, self.path)
-        self._lock = threading.RLock()
-        self._position = 0
-        self._state = State()
+        self.store = open_store(store)
+        self._ledger: Ledger = Folded(Changes(self.store, self.path))
 
     def close(self) -> None:
         """Lets go of the store."""
-        self._store.close()
+        self.store.close()
 
     def __enter__(self) -> RecordLog:
         return self
@@ -67,43 +73,71 @@ class RecordLog:
     # -- reading
 
     @property
+    def known(self) -> Known:
+        """What is known now, with what other processes have written."""
+        return self._ledger.known()
+
+    @property
     def state(self) -> State:
-        """What is known now, with what other processes have written. Not to be changed."""
-        with self._lock:
-            self._take(self._changes.after(self._position))
-            return self._state
+        """The same, folded from all changes there are: the model of what `known` answers, for tests and tools."""
+        return State(self._ledger.changes())
 
     def now(self) -> float:
         """The present, which is never before the last change."""
-        return max(self.clock(), self.state.newest[0])
+        return max(self.clock(), self._ledger.newest())
 
     def get(self, id: str, at: float | None = None) -> MemoryRecord | None:
         """The record with this id as it is now, or as of a time; None when it does not hold (then)."""
-        return self.state.record(id, self.now() if at is None else at)
+        return self.known.record(id, self.now() if at is None else at)
 
     def records(self, *kinds: str, at: float | None = None) -> list[MemoryRecord]:
         """The records that hold now, or that held at a time by what was known then; of some kinds, or all.
 
         Those known first come first.
         """
-        at = self.now() if at is None else at
-        return list(self.state.records(at, *kinds))
+        return list(self.known.records(self.now() if at is None else at, *kinds))
 
     def latest(self, kind: str) -> Iterator[MemoryRecord]:
         """The records of a kind that hold now, the one known last first; reads only as many as are taken."""
-        at = self.now()
-        return self.state.latest(kind, at)
+        return self.known.latest(kind, self.now())
 
     def history(self, id: str) -> list[MemoryRecord | Closed]:
         """All versions of a record and its tombstones, in the order of time. Raises `UnknownName`."""
-        line = self.state.lines.get(id)
-        if line is None or not line.versions:
-            raise self._unknown(id)
-        return list(line.history())
+        return list(self._line(id).history())
+
+    def newest(self, id: str) -> MemoryRecord:
+        """The version of a record that was opened last, whether or not it holds. Raises `UnknownName`."""
+        return self._line(id).newest()
 
     def mark(self, name: str) -> float:
         """The time after which the memory of this name shows records (0: it shows all)."""
-        return self.state.marks.get(name, 0.0)
+        return self.known.mark(name)
+
+    def tried(self, task: str, id: str) -> Sequence[Tried]:
+        """What came of asking a model about a record, oldest first."""
+        return self.known.tried(task, id)
+
+    # -- as an index reads it
+
+    def told(self, after: int = 0) -> Iterator[Told]:
+        """What an index has to know: versions as they were told, and which to forget; after a position of the log and
+        in the order of position. No change ever comes to stand before one that has been seen."""
+        return self._ledger.told(after)
+
+    def mark_of(self, position: int) -> str:
+        """Identifies what stands at a position of the log ("" for nothing): another log has something else there."""
+        return self._ledger.mark_of(position)
+
+    def held(self, uids: Collection[str], at: float | None = None) -> dict[str, MemoryRecord]:
+        """Of these versions those that hold now, or held at a time by what was known then; each as it was told then."""
+        return self._ledger.held(uids, self.now() if at is None else at)
+
+    def around(self, uids: Collection[str], distance: int = 2) -> dict[str, list[tuple[str, int]]]:
+        """The versions next to each of these in its session, with how far behind it they were told (before: below 0).
+
+        A version without a session has no neighbours.
+        """
+        return self._ledger.around(uids, distance)
 
     # -- writing
 
@@ -121,20 +155,23 @@ class RecordLog:
         self, records: Sequence[MemoryRecord], *, keys: Sequence[str] = (), again: bool = False
     ) -> list[MemoryRecord | None]:
         """As `add`, for several at once: all are stored, or none."""
-        ids: list[str | None] = []
+        wholes = [self.whole(record) for record in records]
+        held: list[MemoryRecord | None] = []
 
-        def decide(state: State, now: Clock) -> Iterator[Change]:
-            for n, record in enumerate(records):
+        def decide(known: Known, now: Clock) -> Iterator[Change]:
+            ids: list[str | None] = []
+            at = 0.0
+            for n, record in enumerate(wholes):
                 key = keys[n] if n < len(keys) else ""
                 at = now()
-                id, body = _taken(state, self.whole(record), key, at, again)
+                id, body = _taken(known, record, key, at, again)
                 ids.append(id)
                 if body is not None:
                     yield change(at, body, key)
+            held[:] = [None if id is None else known.record(id, at) for id in ids]
 
-        self.commit(decide)
-        state, at = self.state, self.now()
-        return [None if id is None else state.record(id, at) for id in ids]
+        self.commit(decide, about=wholes)
+        return held
 
     def edit(self, id: str, content: Any = None, **changes: Any) -> MemoryRecord:
         """Opens a new version of a record with another content, or other fields. Raises `UnknownName` when there is
@@ -142,9 +179,9 @@ class RecordLog:
         if content is not None:
             changes["content"] = content
 
-        def decide(state: State, now: Clock) -> Iterator[Change]:
+        def decide(known: Known, now: Clock) -> Iterator[Change]:
             at = now()
-            old = state.record(id, at)
+            old = known.record(id, at)
             if old is None:
                 raise self._unknown(id)
             new = self.whole(replace(old, **{"valid_from": None, "valid_to": None, **changes, "id": id}))
@@ -153,7 +190,7 @@ class RecordLog:
             yield change(at, Opened(new))
 
         self.commit(decide)
-        return self.state.lines[id].newest()
+        return self.newest(id)
 
     def shut(self, id: str, *, reason: str = "", start: float | None = None, sources: tuple[Source, ...] = ()) -> None:
         """From now (or `start`) on the record does not hold. Its past stays, and a later version may open it again."""
@@ -165,15 +202,22 @@ class RecordLog:
         A record without a `key` is deleted for good: an edit made elsewhere does not bring it back either. Under a
         key something new may be told later. What the record was stays in the log. Raises `UnknownName`.
         """
-        line = self.state.lines.get(id)
-        if line is None or not line.versions:
-            raise self._unknown(id)
-        final = not line.newest().key
+        final = not self.newest(id).key
         self.write(lambda at: Closed(id, at, reason, final, sources))
+
+    def purge(self, id: str) -> None:
+        """Erases a record: all that was ever said as it, from the log, from what others merge in, and for indexes.
+
+        What is left tells only that it was erased, so that neither a merge nor the same sources bring it back. Under
+        a `key` something new may be told later. Records that cite it stay: they are others'. So do files that were
+        saved before, and backups. Raises `UnknownName`.
+        """
+        if not self._ledger.purge(id, self.clock):
+            raise self._unknown(id)
 
     def use(self, *ids: str) -> None:
         """Counts a use of the records."""
-        self.write(lambda at: Used(ids))
+        self.write(*(partial(_used, id) for id in ids))
 
     def pin(self, id: str, pinned: bool = True) -> None:
         """Pins a record, or unpins it."""
@@ -182,64 +226,34 @@ class RecordLog:
     def write(self, *bodies: Callable[[float], Body]) -> None:
         """Appends changes, each made for the time it will have; all of them or none."""
 
-        def decide(state: State, now: Clock) -> Iterator[Change]:
+        def decide(known: Known, now: Clock) -> Iterator[Change]:
             for body in bodies:
                 at = now()
                 yield change(at, body(at))
 
         self.commit(decide)
 
-    def commit(self, decide: Callable[[State, Clock], Iterator[Change]]) -> None:
+    def commit(self, decide: Decide, about: Sequence[MemoryRecord] = ()) -> list[Change]:
         """Writes the changes that `decide` yields from what is known and the time, with no writer in between.
 
-        Each is taken into the state before the next is asked for. If it raises, nothing is written.
+        Each is taken into what is known before the next is asked for. If it raises, nothing is written. `about` are
+        records it will ask about: they are looked up together. Gives what was written.
         """
-        with self._lock:
-            made: list[Change] = []
-
-            def rows(fresh: list[ChangeRow]) -> list[ChangeRow]:
-                self._take(fresh)
-                state = self._state
-                for one in decide(state, lambda: max(self.clock(), math.nextafter(state.newest[0], math.inf))):
-                    state.apply(one)
-                    made.append(one)
-                return [to_row(one) for one in made]
-
-            try:
-                added = self._changes.append(self._position, rows)
-            except BaseException:
-                if made:  # counted in here, but not written
-                    self._position, self._state = 0, State()
-                raise
-            if added:
-                self._position = added[-1].position
+        return self._ledger.commit(decide, self.clock, about)
 
     # -- between logs
 
     def export(self) -> list[Change]:
         """All changes, oldest first: the whole past of the memory."""
-        return sorted(map(from_row, self._changes.after(0)), key=order)
+        return sorted(self._ledger.changes(), key=order)
 
     def merge(self, changes: Iterable[Change]) -> int:
         """Takes in the changes of another log; how many were new. The order of merges makes no difference."""
-        rows = [to_row(one) for one in changes]
-        with self._lock:
-            return len(self._changes.append(self._position, lambda fresh: rows))
-
-    def _take(self, rows: list[ChangeRow]) -> None:
-        if not rows:
-            return
-        changes = sorted(map(from_row, rows), key=order)
-        if order(changes[0]) <= self._state.newest:
-            self._state = State(self.export())  # a merge brought some that are older than what is known
-        else:
-            for one in changes:
-                self._state.apply(one)
-        self._position = rows[-1].position
+        return self._ledger.merge(changes)
 
     def whole(self, record: MemoryRecord) -> MemoryRecord:
         """The record as it is stored: of this namespace, JSON all through, with an id."""
-        id = record.id or (digest(f"{record.kind}\0{record.key}")[:16] if record.key else secrets.token_hex(8))
+        id = record.id or (digest(f"{record.kind}\0{record.key}")[:16] if record.key else unique())
         made = replace(
             record,
             id=id,
@@ -251,23 +265,32 @@ class RecordLog:
         )
         return sanitized(made)[0]
 
+    def _line(self, id: str) -> Line:
+        line = self.known.line(id)
+        if line is None or not line.told:
+            raise self._unknown(id)
+        return line
+
     def _unknown(self, id: str) -> UnknownName:
         return UnknownName(f"no record {id!r} in namespace {self.path}, or it has been deleted")
 
 
-def _taken(state: State, record: MemoryRecord, key: str, at: float, again: bool) -> tuple[str | None, Body | None]:
+def _used(id: str, at: float) -> Used:
+    return Used(id)
+
+
+def _taken(known: Known, record: MemoryRecord, key: str, at: float, again: bool) -> tuple[str | None, Body | None]:
     """The id under which a record is held, if it is, and the change that makes it so, if one is needed."""
-    if key and (before := state.keys.get(key)) is not None:
-        body = before.body
-        return (body.record.id if isinstance(body, Opened) else body.id if isinstance(body, Cited) else None), None
+    if key and (before := known.keyed(key)) is not None:
+        return concerns(before.body) or None, None
     if not record.text.strip():
         return None, None
-    if (record.id in state.lines and not record.key) or state.has(record):
+    if (known.knows(record.id) and not record.key) or known.has(record):
         return record.id, None
     dated = record.key and record.valid_from is not None
-    if not again and not dated and (same := state.same(record, at)) is not None:
+    if not again and not dated and (same := known.same(record, at)) is not None:
         new = tuple(s for s in record.sources if s not in same.sources)
         return same.id, Cited(same.id, new) if new or key else None
-    if not again and state.closed_since(record):
+    if not again and known.closed_since(record):
         return None, None
     return record.id, Opened(record)

@@ -94,6 +94,14 @@ class MemoryRecord(Struct, frozen=True, gc=False, omit_defaults=True):
         """The content as text: itself, or its JSON."""
         return text_of(self.content)
 
+    @property
+    def session(self) -> str:
+        """The session it belongs to: that of its first source, else the one its metadata names, else ""."""
+        if self.sources and self.sources[0].session:
+            return self.sources[0].session
+        named = self.metadata.get("session", "")
+        return named if isinstance(named, str) else ""
+
     def line(self, limit: int | None = None) -> str:
         """The record as one line: step, role, and the content's first `limit` characters (as QitOS prints it)."""
         return f"[{self.step_id}] {self.role}: {str(self.content)[:limit]}"
@@ -122,3 +130,8 @@ def folded(text: str) -> str:
     """A text without what does not change its meaning: width, case, spaces, and the full stop at its end."""
     text = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(text.split()).rstrip(" .。")
+
+
+def identity(record: MemoryRecord) -> str:
+    """What two records that say the same have in common."""
+    return digest("\0".join((record.kind, record.key, record.speaker, folded(record.value or record.text))))

@@ -7,14 +7,29 @@ late takes its place in the past, and cannot bring back what was closed after it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clew.memory.changes import Change, Cited, Closed, Marked, Opened, Pinned, Tried, Used
-from clew.memory.records import MemoryRecord, Source, digest, folded
+from clew.memory.changes import (
+    Change,
+    Cited,
+    Closed,
+    Erased,
+    Marked,
+    Opened,
+    Pinned,
+    Purged,
+    Tried,
+    Used,
+    concerns,
+    erased,
+    order,
+)
+from clew.memory.records import MemoryRecord, Source, identity
 from clew.memory.validity import Interval, closed
 
 Version = Opened | Closed
@@ -51,13 +66,18 @@ class Line(Struct, gc=False):
 
     def record(self, at: float) -> MemoryRecord | None:
         """The record as it held at a time, by what was known then."""
-        if self.forgotten <= at:
-            return None
-        known = tuple(v for v in self.versions if v.known <= at)
-        place = max((i for i, v in enumerate(known) if v.start <= at), default=-1)
-        if place < 0 or not isinstance(known[place].body, Opened) or not known[place].interval.holds(at):
-            return None
-        return self._told(known, place, at)
+        known = self._known(at)
+        place = _shown(known, at)
+        return None if place is None else self._told(known, place, at)
+
+    def shown(self, at: float) -> str | None:
+        """Which version that is, by the change that opened it."""
+        known = self._known(at)
+        place = _shown(known, at)
+        return None if place is None else known[place].uid
+
+    def _known(self, at: float) -> Sequence[Dated]:
+        return () if self.forgotten <= at else [v for v in self.versions if v.known <= at]
 
     def history(self) -> Iterator[MemoryRecord | Closed]:
         """Every version, each with its end, and the tombstones between them; in the order of time."""
@@ -71,6 +91,21 @@ class Line(Struct, gc=False):
         """The version opened last, whether or not it holds now."""
         opened = [(v.known, v.uid, i) for i, v in enumerate(self.versions) if isinstance(v.body, Opened)]
         return self._told(self.versions, max(opened)[2], inf)
+
+    @property
+    def told(self) -> bool:
+        """Whether there is a version of the record; a tombstone may come before any."""
+        return any(isinstance(v.body, Opened) for v in self.versions)
+
+    @property
+    def first(self) -> tuple[float, str]:
+        """When the record came to be known, and by which change."""
+        return min((v.known, v.uid) for v in self.versions if isinstance(v.body, Opened))
+
+    def sources(self) -> set[Source]:
+        """All that ever said it."""
+        opened = (v.body.record.sources for v in self.versions if isinstance(v.body, Opened))
+        return {source for some in (*opened, *(sources for _, sources in self.cited)) for source in some}
 
     def _told(self, known: Sequence[Dated], place: int, at: float) -> MemoryRecord:
         version = known[place]
@@ -93,6 +128,26 @@ class Line(Struct, gc=False):
             uses=sum(when <= at for when in self.used),
             pinned=next((p for when, p in reversed(self.pinned) if when <= at), record.pinned),
         )
+
+
+def opening(change: Change) -> MemoryRecord:
+    """The record as it was told by the change that opened a version of it."""
+    assert isinstance(change.body, Opened)
+    record = change.body.record
+    return replace(record, valid_from=change.at if record.valid_from is None else record.valid_from, created=change.at)
+
+
+def purging(id: str, line: Line) -> Purged:
+    """What purges a record: for good if it has no `key`; under a key something new may be told later."""
+    versions = tuple(v.uid for v in line.versions if isinstance(v.body, Opened))
+    return Purged(id, not line.newest().key, versions)
+
+
+def _shown(known: Sequence[Dated], at: float) -> int | None:
+    """The version that holds at a time: the last that has begun, if it is no tombstone and has not ended."""
+    place = max((i for i, v in enumerate(known) if v.start <= at), default=-1)
+    holds = place >= 0 and isinstance(known[place].body, Opened) and known[place].interval.holds(at)
+    return place if holds else None
 
 
 def _goes_back(known: Sequence[Dated], place: int) -> int:
@@ -120,42 +175,89 @@ class State:
 
     def __init__(self, changes: Iterable[Change] = ()) -> None:
         self.lines: dict[str, Line] = {}
-        self.kinds: dict[str, dict[str, None]] = {}
-        self._said: dict[str, dict[str, None]] = {}
-        self._unread: list[MemoryRecord] = []
         self.keys: dict[str, Change] = {}
-        self.marks: dict[str, float] = {}
-        self.tried: dict[tuple[str, str], list[Tried]] = {}
         self.newest = (0.0, "")
+        self._kinds: dict[str, set[str]] = {}
+        self._ranks: dict[str, int] = {}
+        self._next = count()
+        self._said: dict[str, dict[str, None]] = {}
+        self._unread: list[tuple[str, MemoryRecord]] = []
+        self._left: dict[str, tuple[Source, ...]] = {}
+        self._purged: set[str] = set()
+        self._marks: dict[str, float] = {}
+        self._tried: dict[tuple[str, str], list[Tried]] = {}
         for one in sorted(changes, key=order):
             self.apply(one)
 
     def apply(self, change: Change) -> None:
-        """Takes in a change that is newer than all before."""
-        self.newest = order(change)
-        if change.key and change.key in self.keys:
+        """Takes in a change that is newer than all before of its record and key."""
+        self.newest = max(self.newest, order(change))
+        if change.key and self.keys.setdefault(change.key, change).uid != change.uid:
             return  # asked for twice in different places: the first one counts
-        if change.key:
-            self.keys[change.key] = change
+        if concerns(change.body) in self._purged:
+            change = erased(change)
         match change.body:
             case Opened(record):
                 start = change.at if record.valid_from is None else record.valid_from
                 self._line(record.id).add(Dated(start, change.at, change.uid, change.body))
-                self.kinds.setdefault(record.kind, {})[record.id] = None
-                self._unread.append(record)
-            case Closed(id, start):
-                self._line(id).add(Dated(start, change.at, change.uid, change.body))
-            case Cited(id, sources):
-                self._line(id).cited += ((change.at, sources),)
-            case Used(ids):
-                for id in ids:
-                    self._line(id).used += (change.at,)
-            case Pinned(id, pinned):
-                self._line(id).pinned += ((change.at, pinned),)
-            case Marked(name, after):
-                self.marks[name] = max(after, self.marks.get(name, 0.0))
+                self._kinds.setdefault(record.kind, set()).add(record.id)
+                if record.id not in self._ranks:
+                    self._ranks[record.id] = next(self._next)
+                self._unread.append((record.id, record))
+            case Erased(id, said, sources):
+                self._said.setdefault(said, {})[id] = None
+                self._left[id] = (*self._left.get(id, ()), *sources)
             case Tried(id, task):
-                self.tried.setdefault((task, id), []).append(change.body)
+                self._tried.setdefault((task, id), []).append(change.body)
+            case Marked(name, after):
+                self._marks[name] = max(after, self._marks.get(name, 0.0))
+            case Purged(id, final):
+                self._purge(id, final)
+            case body if body.id not in self._purged:
+                self._told(change.at, change.uid, body)
+
+    def _told(self, at: float, uid: str, body: Closed | Cited | Used | Pinned) -> None:
+        line = self._line(body.id)
+        match body:
+            case Closed(_, start):
+                line.add(Dated(start, at, uid, body))
+            case Cited(_, sources):
+                line.cited += ((at, sources),)
+            case Used():
+                line.used += (at,)
+            case Pinned(_, pinned):
+                line.pinned += ((at, pinned),)
+
+    def _purge(self, id: str, final: bool) -> None:
+        line = self.lines.pop(id, Line())
+        self._read()
+        self._left[id] = (*self._left.get(id, ()), *line.sources())
+        self._ranks.pop(id, None)
+        for kind in self._kinds.values():
+            kind.discard(id)
+        for (_, tried), attempts in self._tried.items():
+            if tried == id:
+                attempts[:] = [Tried(id, t.task, t.status) for t in attempts]
+        if final:
+            self._purged.add(id)
+
+    # -- what is known
+
+    def knows(self, id: str) -> bool:
+        """Whether anything was ever told of a record."""
+        return id in self.lines or id in self._left
+
+    def keyed(self, key: str) -> Change | None:
+        """The change that was asked for under a key."""
+        return self.keys.get(key)
+
+    def line(self, id: str) -> Line | None:
+        """All that is known of a record."""
+        return self.lines.get(id)
+
+    def of_kind(self, kind: str) -> Iterator[Line]:
+        """The lines of the records that are or were of a kind, those known first come first."""
+        return (self.lines[id] for id in sorted(self._kinds.get(kind, ()), key=self._ranks.__getitem__))
 
     def record(self, id: str, at: float) -> MemoryRecord | None:
         """The record with this id as it held at a time."""
@@ -164,24 +266,31 @@ class State:
 
     def records(self, at: float, *kinds: str) -> Iterator[MemoryRecord]:
         """The records that held at a time, of some kinds or all, in the order in which they came to be known."""
-        ids = [id for kind in kinds for id in self.kinds.get(kind, ())] if kinds else list(self.lines)
-        return (found for id in ids if (found := self.lines[id].record(at)) is not None)
+        found = (self.lines[id].record(at) for id in self._ids(kinds))
+        return (r for r in found if r is not None and (not kinds or r.kind in kinds))
 
     def latest(self, kind: str, at: float) -> Iterator[MemoryRecord]:
         """The records of a kind that held at a time, the one known last first."""
-        ids = reversed(self.kinds.get(kind, {}))
-        return (found for id in ids if (found := self.lines[id].record(at)) is not None)
+        found = (self.lines[id].record(at) for id in reversed(self._ids([kind])))
+        return (r for r in found if r is not None and r.kind == kind)
+
+    def _ids(self, kinds: Sequence[str]) -> Sequence[str]:
+        if not kinds:
+            return list(self._ranks)
+        of_kinds = {id for kind in kinds for id in self._kinds.get(kind, ())}
+        return sorted(of_kinds, key=self._ranks.__getitem__)
 
     def same(self, record: MemoryRecord, at: float) -> MemoryRecord | None:
-        """A record that says the same at a time."""
-        found = (self.record(id, at) for id in self._saying(record))
-        return next((r for r in found if r is not None and identity(r) == identity(record)), None)
+        """A record that says the same at a time: of several the one that was known first."""
+        found = [r for id in self._saying(record) if (r := self.record(id, at)) is not None]
+        same = [r for r in found if identity(r) == identity(record)]
+        return min(same, key=lambda r: self.lines[r.id].first, default=None)
 
     def closed_since(self, record: MemoryRecord) -> bool:
         """True when the same was told from the same sources before, and has been closed or deleted since."""
-        for id in self._saying(record):
-            told = {s for v in self.lines[id].history() if isinstance(v, MemoryRecord) for s in v.sources}
-            if record.sources and told.issuperset(record.sources):
+        for id in self._saying(record) if record.sources else ():
+            line = self.lines.get(id, Line())
+            if {*line.sources(), *self._left.get(id, ())}.issuperset(record.sources):
                 return True
         return False
 
@@ -193,25 +302,31 @@ class State:
             for v in line.versions
         )
 
+    def mark(self, name: str) -> float:
+        """The time after which the memory of a name shows records."""
+        return self._marks.get(name, 0.0)
+
+    def tried(self, task: str, id: str) -> Sequence[Tried]:
+        """What came of a task for a record, oldest first."""
+        return tuple(self._tried.get((task, id), ()))
+
+    def trials(self, task: str) -> Mapping[str, Sequence[Tried]]:
+        """The same for all records."""
+        return {id: tuple(tried) for (named, id), tried in self._tried.items() if named == task}
+
     def _saying(self, record: MemoryRecord) -> list[str]:
-        """The records that ever said the same. Indexed when first asked, so that reading alone does not pay for it."""
-        for one in self._unread:
-            self._said.setdefault(identity(one), {})[one.id] = None
-        self._unread.clear()
+        """The records that ever said the same."""
+        self._read()
         return list(self._said.get(identity(record), ()))
+
+    def _read(self) -> None:
+        """Indexes what was said, when first asked, so that reading alone does not pay for it."""
+        for id, record in self._unread:
+            self._said.setdefault(identity(record), {})[id] = None
+        self._unread.clear()
 
     def _line(self, id: str) -> Line:
         line = self.lines.get(id)
         if line is None:
             line = self.lines[id] = Line()
         return line
-
-
-def order(change: Change) -> tuple[float, str]:
-    """The order in which changes count."""
-    return change.at, change.uid
-
-
-def identity(record: MemoryRecord) -> str:
-    """What two records that say the same have in common."""
-    return digest("\0".join((record.kind, record.key, record.speaker, folded(record.value or record.text))))

@@ -10,10 +10,10 @@ from clew.errors import BadBudget, ModelError
 from clew.history.models import Function, as_model
 from clew.memory.base import Memory, Query, lines, wanted
 from clew.memory.changes import Change, Marked, Opened, Tried, change
-from clew.memory.log import Clock, RecordLog
+from clew.memory.known import Clock, Known
+from clew.memory.log import RecordLog
 from clew.memory.raw import SummaryRaw
 from clew.memory.records import MemoryRecord, Source, digest
-from clew.memory.state import State
 from clew.memory.stream import Stream
 from clew.messages import Message, Role, Text
 from clew.models.base import Model
@@ -80,13 +80,13 @@ class SummaryMemory(Memory):
         """All summaries there were, oldest first."""
         if self._raw:
             return list(self._raw.summaries)
-        line = self._stream.log.state.lines.get(self._id)
+        line = self._stream.log.known.line(self._id)
         return [r.text for r in line.history() if isinstance(r, MemoryRecord)] if line else []
 
     @property
     def failures(self) -> list[Tried]:
         """The attempts to summarise that did not count."""
-        tried = self._stream.log.state.tried.get((SUMMARY, self._id), [])
+        tried = self._stream.log.tried(SUMMARY, self._id)
         return [t for t in tried if t.status == "failed"]
 
     def summarize(self, max_items: int = 5) -> str:
@@ -146,8 +146,8 @@ class SummaryMemory(Memory):
         )
         made: list[Change] = []
 
-        def decide(state: State, now: Clock) -> Iterator[Change]:
-            if state.record(self._id, now()) == before:
+        def decide(known: Known, now: Clock) -> Iterator[Change]:
+            if known.record(self._id, now()) == before:
                 for body in (
                     Opened(record),
                     Marked(self._stream.name, old[-1].created),

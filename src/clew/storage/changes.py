@@ -2,47 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
-from clew.storage import statements
+from sqlalchemy import BindParameter, Connection, Row, bindparam, insert, select, text, update
+from sqlalchemy.sql import Executable
+
 from clew.storage.rows import ChangeRow
-from clew.storage.statements import BATCH, CHANGES_READ
+from clew.storage.schema import changes, heads
+from clew.storage.statements import BATCH, raw
 from clew.storage.store import Store
+
+READ = 5_000
+"""Changes fetched at a time: a few hundred bytes each, and most often all of them are wanted."""
+
+_MINE = changes.c.namespace == bindparam("of")
+_COLUMNS = [raw(changes.c[name]) for name in ChangeRow._fields]
+_SOME: BindParameter[str] = bindparam("some", expanding=True)
+_AFTER = (
+    select(*_COLUMNS).where(_MINE, changes.c.position > bindparam("after")).order_by(changes.c.position).limit(READ)
+)
+_AFTER_OF_KINDS = _AFTER.where(changes.c.kind.in_(bindparam("kinds", expanding=True)))
+_HERE = select(changes.c.uid).where(_MINE, changes.c.uid.in_(_SOME))
+_OF_RECORDS = select(*_COLUMNS).where(_MINE, changes.c.record.in_(_SOME))
+_OF_KEYS = select(*_COLUMNS).where(_MINE, changes.c.key.in_(_SOME), changes.c.key != text("''"))
+_ADD = insert(changes)
+_REPLACE = (
+    update(changes)
+    .where(_MINE, changes.c.position == bindparam("place"))
+    .values(kind=bindparam("new_kind"), topic=bindparam("new_topic"), body=bindparam("new_body"))
+)
+_HEAD = select(heads.c.position, heads.c.at).where(heads.c.namespace == bindparam("of"))
+_MOVE = (
+    update(heads)
+    .where(heads.c.namespace == bindparam("of"))
+    .values(position=bindparam("new_position"), at=bindparam("new_at"))
+)
+_BEGIN = insert(heads).values(namespace=bindparam("of"), position=bindparam("new_position"), at=bindparam("new_at"))
+
+
+class Head(NamedTuple):
+    """Where a log stands: its last position, and the time of its newest change."""
+
+    position: int
+    at: float
+
 
 Decide = Callable[[list[ChangeRow]], Sequence[ChangeRow]]
 """Given the changes that others have added, says which to add (their `position` is filled in)."""
 
 
+class ChangeLog(Protocol):
+    """The changes of one namespace, wherever they are kept: in SQL (`Changes`), in Redis, in a file."""
+
+    def after(self, position: int) -> list[ChangeRow]:
+        """All changes that arrived after a position, in that order. None is ever added before one that was seen."""
+
+    def append(self, after: int, decide: Decide) -> list[ChangeRow]:
+        """Adds what `decide` says, knowing all that arrived after the position: all or nothing, durable when this
+        returns. A change that is here already (by its uid) is not added again. Gives what was added.
+
+        When the log has to try again, `decide` is called again, with all that arrived after the position by then.
+        """
+
+    def rewrite(self, rows: Sequence[ChangeRow]) -> None:
+        """Puts these in the place of the changes at their positions: only for what has to be erased."""
+
+
 class Changes:
-    """The changes of one namespace. All processes that have the store open may append."""
+    """The changes of one namespace in the store. All processes that have it open may append.
+
+    What the changes come to is kept in the store as well, by `clew.memory.stored`: who appends here has to see to it.
+    """
 
     def __init__(self, store: Store, namespace: str) -> None:
         self.store = store
         self.namespace = namespace
+        self._mine = {"of": namespace}
 
     def after(self, position: int) -> list[ChangeRow]:
-        """All changes that arrived after a position, in that order."""
-        rows: list[ChangeRow] = []
+        return [row for batch in self.batches(position) for row in batch]
+
+    def batches(self, position: int, kinds: Sequence[str] = ()) -> Iterator[list[ChangeRow]]:
+        """The same, read some at a time; of some kinds, or all."""
+        statement = _AFTER_OF_KINDS if kinds else _AFTER
         while True:
-            chosen = {"namespace": self.namespace, "after": rows[-1].position if rows else position}
-            with self.store.reading() as db:
-                batch = db.execute(statements.CHANGES, chosen).all()
-            rows += map(ChangeRow._make, batch)
-            if len(batch) < CHANGES_READ:
-                return rows
+            found = self.store.read(statement, {**self._mine, "after": position, "kinds": kinds})
+            yield [ChangeRow._make(row) for row in found]
+            if len(found) < READ:
+                return
+            position = found[-1][0]
 
     def append(self, after: int, decide: Decide) -> list[ChangeRow]:
-        """Adds what `decide` says, knowing all that arrived after the position: in one transaction, on disk when
-        this returns. A change that is here already (by its uid) is not added again. Gives what was added."""
-        with self.store.writing() as db:
-            wanted = {row.uid: row for row in decide(self.after(after))}
-            uids = list(wanted)
-            for start in range(0, len(uids), BATCH):
-                chosen = {"namespace": self.namespace, "uids": uids[start : start + BATCH]}
-                for (uid,) in db.execute(statements.HERE, chosen).all():
+        rows: list[ChangeRow] = []
+
+        def work(again: bool) -> list[ChangeRow]:
+            nonlocal rows
+            with self.store.writing(self.namespace) as db:
+                if again and self.here(db, [row.uid for row in rows[:1]]):
+                    return rows  # it had been written when the connection was lost
+                head = self.head(db)
+                wanted = {row.uid: row for row in decide(self.after(after))}
+                for uid in self.here(db, list(wanted)):
                     del wanted[uid]
-            newest = db.execute(statements.NEWEST, {"namespace": self.namespace}).scalar() or 0
-            rows = [row._replace(position=newest + n) for n, row in enumerate(wanted.values(), 1)]
-            if rows:
-                db.execute(statements.RECORD, [{"namespace": self.namespace, **row._asdict()} for row in rows])
-        return rows
+                rows = [row._replace(position=head.position + n) for n, row in enumerate(wanted.values(), 1)]
+                self.add(db, head, rows)
+            return rows
+
+        return self.store.patiently(work)
+
+    def rewrite(self, rows: Sequence[ChangeRow]) -> None:
+        def work(again: bool) -> None:
+            with self.store.writing(self.namespace) as db:
+                self.replace(db, rows)
+
+        self.store.patiently(work)
+
+    # -- inside a transaction
+
+    def head(self, db: Connection) -> Head:
+        """Where the log stands."""
+        found = db.execute(_HEAD, self._mine).first()
+        return Head(0, 0.0) if found is None else Head(found[0], found[1])
+
+    def here(self, db: Connection, uids: Sequence[str]) -> list[str]:
+        """Which of these changes are here already."""
+        return [row[0] for row in self._each(db, _HERE, uids)]
+
+    def of_records(self, db: Connection, ids: Sequence[str]) -> list[ChangeRow]:
+        """All changes of these records."""
+        return [ChangeRow._make(row) for row in self._each(db, _OF_RECORDS, ids)]
+
+    def of_keys(self, db: Connection, keys: Sequence[str]) -> list[ChangeRow]:
+        """All changes that were asked for under these keys."""
+        return [ChangeRow._make(row) for row in self._each(db, _OF_KEYS, keys)]
+
+    def add(self, db: Connection, head: Head, rows: Sequence[ChangeRow]) -> None:
+        """Adds changes that follow the head, by their positions."""
+        if not rows:
+            return
+        db.execute(_ADD, [{"namespace": self.namespace, **row._asdict()} for row in rows])
+        moved = {**self._mine, "new_position": rows[-1].position, "new_at": max(head.at, *(row.at for row in rows))}
+        if db.execute(_MOVE, moved).rowcount == 0:
+            db.execute(_BEGIN, moved)
+
+    def replace(self, db: Connection, rows: Sequence[ChangeRow]) -> None:
+        """Puts these in the place of the changes at their positions."""
+        for row in rows:
+            new = {"new_kind": row.kind, "new_topic": row.topic, "new_body": row.body}
+            db.execute(_REPLACE, {**self._mine, "place": row.position, **new})
+
+    def _each(self, db: Connection, statement: Executable, some: Sequence[str]) -> Iterator[Row[Any]]:
+        for start in range(0, len(some), BATCH):
+            yield from db.execute(statement, {**self._mine, "some": some[start : start + BATCH]})

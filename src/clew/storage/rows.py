@@ -44,11 +44,14 @@ class EntryRow(NamedTuple):
 
 class ChangeRow(NamedTuple):
     """A change of a memory as stored; `body` is its JSON. `position` counts changes as they arrive in a namespace,
-    `at` is when it was made (seconds since 1970). In a damaged file any value may be anything."""
+    `at` is when it was made (seconds since 1970), `record` the id of the record it concerns, `topic` what else it is
+    found by. In a damaged file any value may be anything."""
 
     position: int
     uid: str
     at: float
     kind: str
     key: str
+    record: str
+    topic: str
     body: bytes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Double,
     ForeignKeyConstraint,
@@ -19,7 +20,6 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    UniqueConstraint,
     text,
 )
 
@@ -82,11 +82,97 @@ changes = Table(
     Column("at", Double, nullable=False),
     Column("kind", Text, nullable=False),
     Column("key", Text, nullable=False),
+    Column("record", Text, nullable=False),
+    Column("topic", Text, nullable=False),
     Column("body", LargeBinary, nullable=False),
     PrimaryKeyConstraint("namespace", "position", name="changes_pk"),
-    UniqueConstraint("namespace", "uid", name="changes_uid"),
+    sqlite_with_rowid=False,
 )
-"""The log of a memory: `position` is the order of arrival here, `at` the time of the change wherever it was made."""
+"""The log of a memory: `position` is the order of arrival here, without gaps, `at` the time of the change wherever it
+was made. `record` is the id of the record it concerns ("" for none), `topic` what else it is found by ("" for
+nothing): the digest of what was said, the task that was tried."""
+
+Index("changes_uid", changes.c.namespace, changes.c.uid, unique=True)
+Index("changes_record", changes.c.namespace, changes.c.record, changes.c.position)
+for _name in ("key", "topic"):
+    Index(
+        f"changes_{_name}",
+        changes.c.namespace,
+        changes.c[_name],
+        sqlite_where=text(f"{_name} <> ''"),
+        postgresql_where=text(f"{_name} <> ''"),
+    )
+
+heads = Table(
+    "heads",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("at", Double, nullable=False),
+    PrimaryKeyConstraint("namespace", name="heads_pk"),
+    sqlite_with_rowid=False,
+)
+"""Where each log stands: its last position, and the time of its newest change."""
+
+versions = Table(
+    "versions",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("record", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("session", Text, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("born", Text, nullable=False),
+    Column("since", Double, nullable=False),
+    Column("until", Double, nullable=False),
+    Column("changed", Double, nullable=False),
+    Column("valid_from", Double, nullable=False),
+    Column("valid_to", Double),
+    Column("uses", BigInteger, nullable=False),
+    Column("pinned", Boolean, nullable=False),
+    Column("sources", LargeBinary),
+    PrimaryKeyConstraint("namespace", "record", "position", name="versions_pk"),
+    sqlite_with_rowid=False,
+)
+"""What the changes of each record come to, kept up to date with them: a row for each version, by the position of the
+change that opened it and that holds its content. It is shown as the record from `since` until before `until`. The
+record became known at `created`, by the change `born`; its last change was at `changed`; until then some of what
+stands here was not known: `valid_from` and on are what it is told with, `sources` if they are not those it was
+opened with."""
+
+Index("versions_kind", versions.c.namespace, versions.c.kind, versions.c.created, versions.c.born)
+Index(
+    "versions_session",
+    versions.c.namespace,
+    versions.c.session,
+    versions.c.position,
+    sqlite_where=text("session <> ''"),
+    postgresql_where=text("session <> ''"),
+)
+
+marks = Table(
+    "marks",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("after", Double, nullable=False),
+    PrimaryKeyConstraint("namespace", "name", name="marks_pk"),
+    sqlite_with_rowid=False,
+)
+"""The time after which the memory of a name shows records."""
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("namespace", "model", "digest", name="vectors_pk"),
+    sqlite_with_rowid=False,
+)
+"""What a model made of a text, by the text's digest: float16, little-endian."""
 
 version = Table(
     "alembic_version",

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, and_, bindparam, func, insert, literal, select, text, type_coerce, update
+from sqlalchemy import Column, ColumnElement, and_, bindparam, insert, literal, select, text, type_coerce, update
 from sqlalchemy.types import NullType
 
-from clew.storage.rows import ChangeRow, SessionRow
-from clew.storage.schema import changes, entries, sessions
+from clew.storage.rows import SessionRow
+from clew.storage.schema import entries, sessions
 
 BATCH = 200
 """Rows fetched at a time, and keys looked up in one statement."""
 
-CHANGES_READ = 5_000
-"""Changes of a memory fetched at a time: a few hundred bytes each, and all of them are wanted."""
 
-
-def _raw(column: Column[Any]) -> ColumnElement[Any]:
+def raw(column: Column[Any]) -> ColumnElement[Any]:
     """The column's value as the database has it: what a damaged file holds must not break the reading."""
     return type_coerce(column, NullType()).label(column.name)
 
 
-COLUMNS = [_raw(sessions.c[name]) for name in SessionRow.__struct_fields__]
+COLUMNS = [raw(sessions.c[name]) for name in SessionRow.__struct_fields__]
 SESSION = select(*COLUMNS).where(sessions.c.namespace == bindparam("namespace"), sessions.c.id == bindparam("id"))
 SESSION_ALONE = SESSION.with_for_update()
 """Locks the row as well, on a database that has locks of rows."""
@@ -34,10 +31,10 @@ SESSIONS = (
 )
 _OF_SESSION = and_(entries.c.namespace == bindparam("namespace"), entries.c.session == bindparam("session"))
 _CHOSEN = and_(_OF_SESSION, entries.c.id >= bindparam("first"), entries.c.id <= bindparam("last"))
-LINKS = select(_raw(entries.c.id), _raw(entries.c.parent)).where(_CHOSEN).order_by(entries.c.id)
-_HEAD = [_raw(entries.c[name]) for name in ("id", "parent", "kind", "at", "key")]
+LINKS = select(raw(entries.c.id), raw(entries.c.parent)).where(_CHOSEN).order_by(entries.c.id)
+_HEAD = [raw(entries.c[name]) for name in ("id", "parent", "kind", "at", "key")]
 HEADS = select(*_HEAD, literal(b"", NullType())).where(_CHOSEN).order_by(entries.c.id)
-ALL_ROWS = select(*_HEAD, _raw(entries.c.body)).where(_CHOSEN).order_by(entries.c.id)
+ALL_ROWS = select(*_HEAD, raw(entries.c.body)).where(_CHOSEN).order_by(entries.c.id)
 ROWS = ALL_ROWS.limit(BATCH)
 HELD = select(entries.c.key, entries.c.id).where(
     _OF_SESSION,
@@ -80,14 +77,3 @@ TAKE = (
     .where(sessions.c.namespace == bindparam("of_namespace"), sessions.c.id == bindparam("of_session"))
     .values(lease_owner=bindparam("owner"), lease_expires=bindparam("expires"))
 )
-
-_OF_MEMORY = changes.c.namespace == bindparam("namespace")
-CHANGES = (
-    select(*[_raw(changes.c[name]) for name in ChangeRow._fields])
-    .where(_OF_MEMORY, changes.c.position > bindparam("after"))
-    .order_by(changes.c.position)
-    .limit(CHANGES_READ)
-)
-NEWEST = select(func.max(changes.c.position)).where(_OF_MEMORY)
-HERE = select(changes.c.uid).where(_OF_MEMORY, changes.c.uid.in_(bindparam("uids", expanding=True)))
-RECORD = insert(changes)
