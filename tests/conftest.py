@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests share modules: `import conversations`, `import provider_rules`
+
+if TYPE_CHECKING:
+    from servers import Postgres, Redis
 
 _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=_SLOW)
@@ -34,3 +39,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     config.hook.pytest_deselected(items=without)
     items[:] = [i for i in items if i not in without]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server for the run (of this worker); it starts in a second."""
+    from servers import Postgres
+
+    server = Postgres()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Redis]:
+    """A Redis server for the run (of this worker)."""
+    from servers import Redis
+
+    server = Redis()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()

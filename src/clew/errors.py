@@ -67,6 +67,27 @@ class StoreError(ClewError):
     """The store could not be opened or written; the text says why and what to do."""
 
 
+class Interrupted(StoreError):
+    """A server could not be reached, or other writers were in the way all the time; it was tried again until the
+    store's patience was over.
+
+    With `unknown`, the connection was lost while a commit was under way: it may have been written. A call with a
+    `key` can be made again without harm; otherwise look first.
+    """
+
+    def __init__(self, reason: str, *, unknown: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.unknown = unknown
+
+
+class EmbeddingError(ClewError):
+    """There is no embedder, or it did not give one finite vector of its dimension for each text.
+
+    Nothing is lost: what was to be embedded is stored, and is embedded when it is asked for again.
+    """
+
+
 class ContextOverflow(ClewError):
     """System prompt, tools and newest user message alone exceed the window: nothing else is left to shrink.
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, insert, inspect, select
 
 from clew.errors import StoreError
 from clew.storage.schema import REVISIONS, metadata, version
+from clew.storage.tenants import protect
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -39,6 +40,7 @@ def bring_up(connection: Connection) -> None:
     if found is None:
         metadata.create_all(connection)
         version.create(connection)
+        protect(connection, tuple(metadata.tables))
         connection.execute(insert(version).values(version_num=REVISIONS[-1]))
     elif found != REVISIONS[-1]:
         upgrade(connection)

@@ -122,20 +122,14 @@ def _check(path: Path) -> None:
 def _store(raw: sqlite3.Connection, where: str) -> Store:
     raw.text_factory = partial(str, encoding="utf-8", errors="replace")
     engine = create_engine("sqlite://", creator=lambda: raw, poolclass=NullPool)
+    database = _Database(engine, where)
     try:
-        connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-    except BaseException as error:
-        raw.close()
-        if isinstance(error, DBAPIError):
-            raise failure(where, error) from error
-        raise
-    database = _Database(connection, where)
-    try:
-        with database.reporting():
+        with database.reading() as connection:
             _prepare(connection)
         return Store(database)
     except BaseException:
-        connection.close()  # not `raw`: SQLAlchemy would still try to roll back on it, and print how that failed
+        database.close()  # not `raw` first: SQLAlchemy would still try to roll back on it, and print how that failed
+        raw.close()
         raise
 
 

@@ -3,8 +3,12 @@
 import sqlalchemy as sa
 from alembic import op
 
+from clew.storage.tenants import expose, protect
+
 revision = "0002"
 down_revision = "0001"
+
+NEW = ("vectors", "marks", "versions", "heads", "changes")
 
 
 def upgrade() -> None:
@@ -81,8 +85,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("namespace", "model", "digest", name="vectors_pk"),
         sqlite_with_rowid=False,
     )
+    protect(op.get_bind(), ("sessions", "entries", *NEW))
 
 
 def downgrade() -> None:
-    for table in ("vectors", "marks", "versions", "heads", "changes"):
+    for table in NEW:
         op.drop_table(table)
+    expose(op.get_bind(), ("sessions", "entries"))
