@@ -1,6 +1,6 @@
 """What a model is to Clew."""
 
-from clew.models.base import Model, ModelCall, Reply, answer_text
+from clew.models.base import Delta, Model, ModelCall, Reply, Streaming, answer_text
 from clew.models.extractive import Extractive
 from clew.models.litellm import LiteLLM
 from clew.models.scripted import Scripted, ScriptEnded
@@ -8,6 +8,7 @@ from clew.models.steps import Ask, Failure, Offline, ReadFile, Steps, World, aru
 
 __all__ = [
     "Ask",
+    "Delta",
     "Extractive",
     "Failure",
     "LiteLLM",
@@ -19,6 +20,7 @@ __all__ = [
     "ScriptEnded",
     "Scripted",
     "Steps",
+    "Streaming",
     "World",
     "answer_text",
     "arun",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct, field
@@ -18,7 +18,8 @@ class ModelCall(Struct, frozen=True, omit_defaults=True):
     `messages` is the whole prompt, `max_output` the reply limit in tokens (None: the model's own).
     `source` holds the messages that a summary or extraction is about: models that work on
     structure instead of a prompt (`Extractive`) read it, providers never see it. `previous` is the
-    summary that the new one updates.
+    summary that the new one updates. `meta["timeout"]` is how long the call may take, in seconds, for models that can
+    tell the time.
     """
 
     messages: tuple[Message, ...]
@@ -58,6 +59,25 @@ class Model(Protocol):
     def complete(self, call: ModelCall) -> Reply: ...
 
     async def acomplete(self, call: ModelCall) -> Reply: ...
+
+
+class Delta(Struct, frozen=True, omit_defaults=True):
+    """A piece of the text that a model is writing; `thinking`: of its reasoning."""
+
+    text: str
+    thinking: bool = False
+
+
+@runtime_checkable
+class Streaming(Model, Protocol):
+    """A model that can be watched while it writes: pieces as they come, at last the whole reply.
+
+    Raises what `complete` raises, also after the first pieces.
+    """
+
+    def stream(self, call: ModelCall) -> Generator[Delta | Reply, None, None]: ...
+
+    def astream(self, call: ModelCall) -> AsyncGenerator[Delta | Reply, None]: ...
 
 
 def answer_text(reply: Reply) -> str:

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from importlib import import_module
@@ -24,10 +24,12 @@ from clew.errors import (
     RefusedReply,
     TransportError,
 )
-from clew.models.base import ModelCall, Reply
+from clew.models.base import Delta, ModelCall, Reply
 
 _MESSAGE_FIELDS = ("role", "content", "tool_calls", "refusal", "reasoning_content", "thinking_blocks")
 """Of a reply's fields, those that a later request may have to hand back."""
+
+_STREAM = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 class LiteLLM:
@@ -45,8 +47,7 @@ class LiteLLM:
     def __init__(
         self, model: str, *, context_window: int | None = None, timeout: float = 600.0, retries: int = 2, **options: Any
     ) -> None:
-        if not _installed():
-            raise _missing()
+        check_installed()
         self.name = model
         self._window = context_window
         self._options = {"timeout": timeout, "max_retries": retries, **options}
@@ -72,13 +73,52 @@ class LiteLLM:
             response = await litellm.acompletion(**self._request(call))
         return _reply(response, time.perf_counter() - start)
 
+    def stream(self, call: ModelCall) -> Generator[Delta | Reply, None, None]:
+        """Sends the call; the reply's pieces as they come, at last the whole."""
+        litellm = _litellm()
+        start, chunks = time.perf_counter(), []
+        with _typed_errors():
+            for chunk in litellm.completion(**self._request(call), **_STREAM):
+                chunks.append(chunk)
+                yield from _deltas(chunk)
+        yield _reply(_joined(litellm, chunks), time.perf_counter() - start)
+
+    async def astream(self, call: ModelCall) -> AsyncGenerator[Delta | Reply, None]:
+        """As `stream`."""
+        litellm = _litellm()
+        start, chunks = time.perf_counter(), []
+        with _typed_errors():
+            async for chunk in await litellm.acompletion(**self._request(call), **_STREAM):
+                chunks.append(chunk)
+                for delta in _deltas(chunk):
+                    yield delta
+        yield _reply(_joined(litellm, chunks), time.perf_counter() - start)
+
     def _request(self, call: ModelCall) -> dict[str, Any]:
         request = {**self._options, "model": self.name, "messages": openai.encode(call.messages)}
+        if "timeout" in call.meta:  # that is all the time there is: no attempts beyond it
+            request |= {"timeout": min(call.meta["timeout"], request["timeout"]), "max_retries": 0}
         if call.tools:
             request["tools"] = [dict(t) for t in call.tools]
         if call.max_output is not None:
             request["max_tokens"] = call.max_output
         return request
+
+
+def embeddings(model: str, texts: Sequence[str], **options: Any) -> list[list[float]]:
+    """What a provider's embedding model makes of texts, in their order. `options` is whatever else
+    `litellm.embedding` takes. Raises the typed errors of `clew.errors`, as a call does."""
+    litellm = _litellm()
+    with _typed_errors():
+        response = litellm.embedding(model=model, input=list(texts), **options)
+    found = sorted(response.model_dump()["data"], key=lambda one: one["index"])
+    return [one["embedding"] for one in found]
+
+
+def check_installed() -> None:
+    """Raises `MissingExtra` when LiteLLM is not there."""
+    if not _installed():
+        raise _missing()
 
 
 def _reply(response: Any, latency: float) -> Reply:
@@ -92,6 +132,22 @@ def _reply(response: Any, latency: float) -> Reply:
             f"the provider's response is malformed: {error}", raw=json.dumps(payload, default=str)
         ) from error
     return Reply(message, finish, usage, latency)
+
+
+def _deltas(chunk: Any) -> Iterator[Delta]:
+    """The text in a piece of a stream. Pieces of tool calls show with the whole reply only."""
+    for choice in chunk.choices[:1]:
+        for field, thinking in (("reasoning_content", True), ("content", False)):
+            text = getattr(choice.delta, field, None)
+            if isinstance(text, str) and text:
+                yield Delta(text, thinking)
+
+
+def _joined(litellm: Any, chunks: list[Any]) -> Any:
+    """The response that the pieces make up. A stream that ends without saying why broke off."""
+    if not any(choice.finish_reason for chunk in chunks for choice in chunk.choices):
+        raise TransportError("the stream broke off before the reply was whole", meta={"status": None})
+    return litellm.stream_chunk_builder(chunks)
 
 
 def _known_window(model: str) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from itertools import repeat
 
 from clew.errors import ClewError, ModelError
 from clew.messages import assistant
-from clew.models.base import ModelCall, Reply
+from clew.models.base import Delta, ModelCall, Reply
 
 Line = str | Reply | ModelError
 Script = Line | Callable[[ModelCall], Line]
@@ -56,3 +57,16 @@ class Scripted:
     async def acomplete(self, call: ModelCall) -> Reply:
         """As `complete`."""
         return self.complete(call)
+
+    def stream(self, call: ModelCall) -> Generator[Delta | Reply, None, None]:
+        """The next reply, a word at a time, then whole."""
+        reply = self.complete(call)
+        for word in re.findall(r"\S*\s*", reply.text):
+            if word:
+                yield Delta(word)
+        yield reply
+
+    async def astream(self, call: ModelCall) -> AsyncGenerator[Delta | Reply, None]:
+        """As `stream`."""
+        for piece in self.stream(call):
+            yield piece

@@ -158,6 +158,12 @@ class Session(Record):
 
     # -- the view
 
+    def offer(self, tools: Sequence[Mapping[str, Any]]) -> None:
+        """From now on these tool schemas are sent with every request: they count, as `open(tools=…)` says."""
+        with self._alone:
+            self._context = replace(self._context, overhead=self._context.counter.tools(tools))
+            self._reading = None
+
     @property
     def view(self) -> View:
         """What the model sees now, without compacting it first."""

@@ -1,0 +1,48 @@
+"""A small agent engine over the log, the policies and the memory: `AgentModule`, tools, hooks, limits."""
+
+from clew.agent.engine import Engine
+from clew.agent.hooks import Context, Hook, Veto
+from clew.agent.module import QITOS_STREAM, AgentModule
+from clew.agent.schema import BadTool
+from clew.agent.state import (
+    Action,
+    ActionResult,
+    Decision,
+    Ended,
+    Event,
+    Limits,
+    Observation,
+    Result,
+    RunStopped,
+    State,
+    Step,
+    StopReason,
+)
+from clew.agent.tools import Output, Tool, tool
+from clew.models.base import Delta
+
+__all__ = [
+    "QITOS_STREAM",
+    "Action",
+    "ActionResult",
+    "AgentModule",
+    "BadTool",
+    "Context",
+    "Decision",
+    "Delta",
+    "Ended",
+    "Engine",
+    "Event",
+    "Hook",
+    "Limits",
+    "Observation",
+    "Output",
+    "Result",
+    "RunStopped",
+    "State",
+    "Step",
+    "StopReason",
+    "Tool",
+    "Veto",
+    "tool",
+]
