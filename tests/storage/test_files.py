@@ -82,7 +82,7 @@ def test_a_missing_file_is_not_made_when_it_should_be_there(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("where", ["postgresql://host/db", "redis://x", "sqlite://", ""])
+@pytest.mark.parametrize("where", ["mysql://host/db", "postgresql://h/d?x=1", "sqlite://", ""])
 def test_addresses_that_are_none(where: str) -> None:
     with pytest.raises(StoreError):
         open_store(where)

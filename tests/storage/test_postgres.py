@@ -118,8 +118,8 @@ def test_what_a_text_cannot_hold_is_an_error_and_nothing_else(store: Store) -> N
 SHAPE = """
 SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns WHERE table_schema = 'public'
 UNION ALL SELECT tablename, indexname, indexdef, '' FROM pg_indexes WHERE schemaname = 'public'
-UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), '' FROM pg_constraint WHERE contype <> 'n'
-    AND connamespace = 'public'::regnamespace
+UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), '' FROM pg_constraint
+    WHERE contype <> 'n' AND connamespace = 'public'::regnamespace
 UNION ALL SELECT tablename, policyname, qual, coalesce(with_check, '') FROM pg_policies
 UNION ALL SELECT relname, relrowsecurity::text, relforcerowsecurity::text, '' FROM pg_class
     WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
@@ -289,10 +289,14 @@ def test_after_all_tries_the_error_says_what_is_known(
 
 
 def test_a_transaction_that_broke_off_is_undone_and_not_gone_on_with(store: Store, address: str) -> None:
-    with pytest.raises(Interrupted, match="terminating connection"), store.exclusive("default"):
-        store.create(SessionRow("default", "a"))
-        cut(address)
-        store.create(SessionRow("default", "b"))
+    def work() -> None:
+        with store.exclusive("default"):
+            store.create(SessionRow("default", "a"))
+            cut(address)
+            store.create(SessionRow("default", "b"))
+
+    with pytest.raises(Interrupted, match="terminating connection"):
+        work()
     assert store.sessions("default") == []
 
 
