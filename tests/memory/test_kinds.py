@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.errors import BadBudget
 from clew.memory import (
     BlockMemory,
     EmbeddingError,
@@ -36,7 +37,9 @@ def letters(text: str) -> list[float]:
 LOGGED: dict[str, Callable[[RecordLog], Memory]] = {
     "window": lambda log: WindowMemory(4, log=log),
     "window by tokens": lambda log: WindowMemory(0, max_tokens=20, counter=Letters(), log=log),
+    "window that flushes": lambda log: WindowMemory(0, max_tokens=50, flush=20, counter=Letters(), log=log),
     "summary": lambda log: SummaryMemory(3, log=log),
+    "summary by tokens": lambda log: SummaryMemory(2, max_tokens=60, counter=Letters(), log=log),
     "vector": lambda log: VectorMemory(letters, 2, log=log),
     "entity": lambda log: EntityMemory(Scripted('{"facts": []}'), log=log),
     "block": lambda log: BlockMemory(log=log),
@@ -207,6 +210,52 @@ def test_a_summary_stands_for_what_it_cites() -> None:
     assert asyncio.run(memory.aevict()) == 2
     assert [r.step_id for r in memory.retrieve()[1:]] == [6, 7]
     assert memory.retrieve({"max_items": 1})[0].text == "李雷，医生，养猫"
+
+
+def test_a_summary_by_tokens_waits_and_then_takes_three_quarters() -> None:
+    model = Scripted(["S1", "S2"])
+    memory = SummaryMemory(2, max_tokens=100, counter=Letters(), llm=model)
+    for n in range(10):
+        memory.append(MemoryRecord("user" if n % 2 == 0 else "assistant", "0123456789", n))
+    assert memory.evict() == 0
+    assert model.calls == []
+    memory.append(MemoryRecord("user", "the question", 10))
+    assert memory.evict() == 8, "what passes the share of 84 begins a turn and stays"
+    assert [r.step_id for r in memory.retrieve()[1:]] == [8, 9, 10]
+    for n in range(11, 18):
+        memory.append(MemoryRecord("assistant" if n % 2 else "user", "0123456789", n))
+    assert memory.evict() == 6
+    assert model.calls[1].previous == "S1"
+    assert len(model.calls[1].source) == 6
+    assert memory.evict() == 0
+
+
+@pytest.mark.parametrize("roles", ["uatataua", "uaaaaaaa", "uattttttat", "attttttt", "uauauaua"])
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_evict_parts_no_results_from_their_call(roles: str, keep: int) -> None:
+    memory = SummaryMemory(keep, llm=Scripted("S"))
+    names = {"u": "user", "a": "assistant", "t": "tool"}
+    for n, role in enumerate(roles):
+        memory.append(MemoryRecord(names[role], f"text {n}", n))
+    gone = memory.evict()
+    left = [r for r in memory.retrieve() if r.kind != "summary"]
+    assert len(left) == len(roles) - gone >= keep
+    assert gone == 0 or left[0].role != "tool"
+    assert memory.evict() == 0
+
+
+def test_a_window_that_flushes_moves_seldom() -> None:
+    memory = WindowMemory(0, max_tokens=100, flush=50, counter=Letters())
+    firsts = []
+    for n in range(60):
+        memory.append(MemoryRecord("user" if n % 2 == 0 else "assistant", f"{n:010}", n))
+        memory.evict()
+        shown = memory.retrieve()
+        assert sum(len(r.text) for r in shown) <= 100
+        firsts.append(shown[0].step_id)
+    assert len(set(firsts)) <= 11
+    with pytest.raises(BadBudget, match="max_tokens"):
+        WindowMemory(flush=5)
 
 
 def test_two_that_summarise_at_once_do_not_lose_what_the_other_had(tmp_path: Path) -> None:

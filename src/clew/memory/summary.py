@@ -15,13 +15,16 @@ from clew.memory.log import RecordLog
 from clew.memory.raw import SummaryRaw
 from clew.memory.records import MemoryRecord, Source, digest
 from clew.memory.stream import Stream
+from clew.memory.window import ANSWERS
 from clew.messages import Message, Role, Text
 from clew.models.base import Model
 from clew.models.extractive import Extractive
 from clew.models.steps import Offline, Steps, arun, run
+from clew.policies.queue import flushed
 from clew.policies.summarise import summarise
 from clew.sessions.view import Run, View
 from clew.tokens.heuristic import Heuristic
+from clew.tokens.protocol import TokenCounter
 
 SUMMARY = "summary"
 """The kind of a record that stands for earlier ones."""
@@ -31,7 +34,11 @@ SUMMARY_TOKENS = 400
 
 
 class SummaryMemory(Memory):
-    """Shows a summary of the evicted records, then all records since. `evict` keeps the last `keep_last`.
+    """Shows a summary of the evicted records, then all records since. `evict` keeps the last `keep_last`, and what
+    their turn began with (in a long turn: their round).
+
+    With `max_tokens`, `evict` does nothing until the summary and the records have more; then three quarters of them
+    go, as in MemGPT's queue (`clew.policies.queue`), so that it is long until the next time.
 
     The summary is updated by the model `llm` (None: extracts, which need no model) with what is evicted. Only a
     summary that is a real answer counts: otherwise nothing is evicted, the failure is recorded with what came back
@@ -43,6 +50,8 @@ class SummaryMemory(Memory):
         self,
         keep_last: int = 10,
         *,
+        max_tokens: int | None = None,
+        counter: TokenCounter | None = None,
         llm: Model | Function | None = None,
         log: RecordLog | None = None,
         name: str = "summary",
@@ -50,7 +59,13 @@ class SummaryMemory(Memory):
     ) -> None:
         if keep_last < 1 and not faithful:
             raise BadBudget(f"keep_last is {keep_last}: what is asked now must stay as it is; keep at least 1")
+        if max_tokens is not None and max_tokens < 1:
+            raise BadBudget(
+                f"a limit of {max_tokens} tokens leaves nothing; give at least 1, or None to evict by number"
+            )
         self.keep_last = keep_last
+        self.max_tokens = max_tokens
+        self.counter = counter or Heuristic()
         self._raw = SummaryRaw(keep_last) if faithful else None
         self._stream = Stream(log, name)
         self._world = Offline(as_model(llm) or Extractive())
@@ -113,14 +128,19 @@ class SummaryMemory(Memory):
         return len(self._raw.records if self._raw else self._stream.records())
 
     def _evict(self) -> Steps[int]:
-        held = self._stream.records()
-        old = held[: -self.keep_last]
+        gone = yield from self._flush()
+        while self.max_tokens is not None and (more := (yield from self._flush())):
+            gone += more
+        return gone
+
+    def _flush(self) -> Steps[int]:
+        held, before = self._stream.records(), self.summary
+        old = held[: self._cut(held, before)]
         if not old:
             return 0
-        before = self.summary
         try:
             made = yield from summarise(
-                View(Run(), Heuristic(), 0),
+                View(Run(), self.counter, 0),
                 [_spoken(r) for r in old],
                 Budget.of(self._world.model.context_window, output=SUMMARY_TOKENS),
                 max_output=SUMMARY_TOKENS,
@@ -131,6 +151,17 @@ class SummaryMemory(Memory):
             self._stream.log.write(lambda at: failed)
             return 0
         return len(old) if self._commit(made.text, before, old) else 0
+
+    def _cut(self, held: list[MemoryRecord], summary: MemoryRecord | None) -> int:
+        """How many records are to go."""
+        if self.max_tokens is None:
+            return _whole(held, len(held) - self.keep_last)
+        queue = [summary, *held] if summary is not None else held
+        tokens = [self.counter.text(r.text) for r in queue]
+        if sum(tokens) <= self.max_tokens:
+            return 0
+        roles = [r.role if r.role in ANSWERS else "user" for r in queue]
+        return _whole(held, flushed(tokens, roles, kept=self.keep_last) - len(queue) + len(held))
 
     def _commit(self, text: str, before: MemoryRecord | None, old: list[MemoryRecord]) -> bool:
         """Stores the summary and takes what it stands for out of sight: both, or neither if another was faster."""
@@ -144,7 +175,6 @@ class SummaryMemory(Memory):
             kind=SUMMARY,
             sources=tuple(Source.of(r.id, r.text) for r in old),
         )
-        made: list[Change] = []
 
         def decide(known: Known, now: Clock) -> Iterator[Change]:
             if known.record(self._id, now()) == before:
@@ -153,11 +183,16 @@ class SummaryMemory(Memory):
                     Marked(self._stream.name, old[-1].created),
                     Tried(self._id, SUMMARY, "ok"),
                 ):
-                    made.append(change(now(), body))
-                    yield made[-1]
+                    yield change(now(), body)
 
-        log.commit(decide)
-        return bool(made)
+        return bool(log.commit(decide))
+
+
+def _whole(held: list[MemoryRecord], cut: int) -> int:
+    """The cut, or one before it that leaves a turn whole; if that would keep more than twice as much, a round."""
+    least = max(cut - (len(held) - cut), 0)
+    turn = (i for i in range(cut, least - 1, -1) if held[i].role not in ANSWERS)
+    return next(turn, next((i for i in range(cut, 0, -1) if held[i].role != "tool"), 0))
 
 
 def _spoken(record: MemoryRecord) -> Message:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from clew.memory.log import RecordLog
 from clew.memory.raw import WindowRaw
 from clew.memory.records import MemoryRecord
 from clew.memory.stream import Stream
+from clew.policies.queue import overflowing
 from clew.policies.shrink import head_tail
 from clew.tokens.heuristic import Heuristic
 from clew.tokens.protocol import TokenCounter
@@ -26,7 +28,9 @@ class WindowMemory(Memory):
 
     A window that cuts a conversation begins with a message of the user. A single record that is larger than
     `max_tokens` is shown in part, with a marker. What leaves the window stays in the log (`log=None`: one in
-    memory). `faithful=True` is QitOS 0.3.0, bit for bit.
+    memory). With `flush`, `evict` lets records go only when all that are in sight have more than `max_tokens`, and
+    then at least `flush` tokens of them, in whole turns: so the beginning of the window moves seldom, and requests
+    that begin with it stay in the provider's cache. `faithful=True` is QitOS 0.3.0, bit for bit.
     """
 
     def __init__(
@@ -34,6 +38,7 @@ class WindowMemory(Memory):
         window_size: int = 20,
         *,
         max_tokens: int | None = None,
+        flush: int = 0,
         counter: TokenCounter | None = None,
         log: RecordLog | None = None,
         name: str = "window",
@@ -41,8 +46,11 @@ class WindowMemory(Memory):
     ) -> None:
         if max_tokens is not None and max_tokens < 1:
             raise BadBudget(f"a window of {max_tokens} tokens shows nothing; give at least 1, or None for no limit")
+        if flush and max_tokens is None:
+            raise BadBudget(f"{flush} tokens leave a window when it has more than max_tokens; give max_tokens as well")
         self.window_size = window_size
         self.max_tokens = max_tokens
+        self.flush = flush
         self.counter = counter or Heuristic()
         self._raw = WindowRaw(window_size) if faithful else None
         self._stream = Stream(log, name)
@@ -57,9 +65,9 @@ class WindowMemory(Memory):
         if self._raw:
             return self._raw.retrieve(query)
         query = query or {}
-        found = self._within(self._stream.last(self.window_size, wanted(query)))
         most = int(query.get("max_items") or 0)
-        return aligned(found[-most:] if most > 0 else found)
+        sizes = [n for n in (self.window_size, most) if n > 0]
+        return aligned(self._within(filter(wanted(query), self._stream.backward()), min(sizes, default=None)))
 
     def summarize(self, max_items: int = 5) -> str:
         return self._raw.summarize(max_items) if self._raw else lines(self.retrieve(), max_items)
@@ -67,8 +75,12 @@ class WindowMemory(Memory):
     def evict(self) -> int:
         if self._raw:
             return self._raw.evict()
-        seen, held = self.retrieve(), self._stream.records()
-        gone = held[: len(held) - len(seen)]
+        held = self._stream.records()
+        if self.flush and self.max_tokens is not None:
+            tokens = [self.counter.text(r.text) for r in held]
+            gone = held[: overflowing(tokens, [r.role for r in held], self.max_tokens, self.flush)]
+        else:
+            gone = held[: len(held) - len(self.retrieve())]
         if gone:
             self._stream.pass_over(gone[-1])
         return len(gone)
@@ -84,19 +96,17 @@ class WindowMemory(Memory):
         """How many records there are in sight or could come into it."""
         return len(self._raw.records if self._raw else self._stream.records())
 
-    def _within(self, records: list[MemoryRecord]) -> list[MemoryRecord]:
-        """The newest records that fit into the tokens; the newest of all in any case, in part if need be."""
-        if self.max_tokens is None:
-            return records
-        left, taken = self.max_tokens, 0
-        for record in reversed(records):
-            left -= self.counter.text(record.text)
-            if left < 0:
-                break
-            taken += 1
-        if records and not taken:
-            return [clipped(records[-1], self.max_tokens, self.counter)]
-        return records[len(records) - taken :]
+    def _within(self, newest: Iterable[MemoryRecord], most: int | None) -> list[MemoryRecord]:
+        """At most so many of the newest records, in order, that fit into the tokens; the newest of all in any case,
+        in part if need be. Reads no more than that."""
+        limit, taken, used = self.max_tokens, list[MemoryRecord](), 0
+        for record in islice(newest, most):
+            if limit is not None:
+                used += self.counter.text(record.text)
+                if used > limit:
+                    return taken[::-1] or [clipped(record, limit, self.counter)]
+            taken.append(record)
+        return taken[::-1]
 
 
 def aligned(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
