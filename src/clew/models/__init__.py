@@ -3,6 +3,7 @@
 from clew.models.base import Delta, Model, ModelCall, Reply, Streaming, answer_text
 from clew.models.extractive import Extractive
 from clew.models.litellm import LiteLLM
+from clew.models.local import Local
 from clew.models.scripted import Scripted, ScriptEnded
 from clew.models.steps import Ask, Failure, Offline, ReadFile, Steps, World, arun, run
 
@@ -12,6 +13,7 @@ __all__ = [
     "Extractive",
     "Failure",
     "LiteLLM",
+    "Local",
     "Model",
     "ModelCall",
     "Offline",
