@@ -54,7 +54,9 @@ class Folded:
             self.known()
             return [(at, one) for at, one in self._changes.items() if at > position]
 
-    def commit(self, decide: Decide, clock: Clock, about: Sequence[MemoryRecord] = ()) -> list[Change]:
+    def commit(
+        self, decide: Decide, clock: Clock, about: Sequence[MemoryRecord] = (), keys: Sequence[str] = ()
+    ) -> list[Change]:
         made: list[Change] = []
 
         def rows(fresh: list[ChangeRow]) -> list[ChangeRow]:

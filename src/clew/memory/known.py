@@ -82,10 +82,12 @@ class Ledger(Protocol):
     def changes(self, after: int = 0) -> Iterator[Change]:
         """The changes that arrived after a position, in that order."""
 
-    def commit(self, decide: Decide, clock: Clock, about: Sequence[MemoryRecord] = ()) -> list[Change]:
+    def commit(
+        self, decide: Decide, clock: Clock, about: Sequence[MemoryRecord] = (), keys: Sequence[str] = ()
+    ) -> list[Change]:
         """Adds the changes that are decided on, all or none, with no writer in between; what was added.
 
-        `about` are records that will be asked about: they can be looked up together.
+        `about` and `keys` are what will be asked about: it can be looked up together.
         """
 
     def merge(self, changes: Iterable[Change]) -> int:

@@ -34,12 +34,11 @@ from clew.memory.changes import (
     order,
     unique,
 )
-from clew.memory.folded import Folded
 from clew.memory.known import Clock, Decide, Known, Ledger, Told
 from clew.memory.records import MemoryRecord, Namespace, Source, digest, plain
 from clew.memory.state import Line, State
+from clew.memory.stored import Stored
 from clew.messages import sanitized
-from clew.storage.changes import Changes
 from clew.storage.locate import open_store
 from clew.storage.store import Store
 
@@ -58,7 +57,7 @@ class RecordLog:
         self.clock = clock
         self.path = self.namespace.path
         self.store = open_store(store)
-        self._ledger: Ledger = Folded(Changes(self.store, self.path))
+        self._ledger: Ledger = Stored(self.store, self.path)
 
     def close(self) -> None:
         """Lets go of the store."""
@@ -170,7 +169,7 @@ class RecordLog:
                     yield change(at, body, key)
             held[:] = [None if id is None else known.record(id, at) for id in ids]
 
-        self.commit(decide, about=wholes)
+        self.commit(decide, wholes, keys)
         return held
 
     def edit(self, id: str, content: Any = None, **changes: Any) -> MemoryRecord:
@@ -233,13 +232,13 @@ class RecordLog:
 
         self.commit(decide)
 
-    def commit(self, decide: Decide, about: Sequence[MemoryRecord] = ()) -> list[Change]:
+    def commit(self, decide: Decide, about: Sequence[MemoryRecord] = (), keys: Sequence[str] = ()) -> list[Change]:
         """Writes the changes that `decide` yields from what is known and the time, with no writer in between.
 
-        Each is taken into what is known before the next is asked for. If it raises, nothing is written. `about` are
-        records it will ask about: they are looked up together. Gives what was written.
+        Each is taken into what is known before the next is asked for. If it raises, nothing is written. `about` and
+        `keys` are what it will ask about: it is looked up together. Gives what was written.
         """
-        return self._ledger.commit(decide, self.clock, about)
+        return self._ledger.commit(decide, self.clock, about, keys)
 
     # -- between logs
 

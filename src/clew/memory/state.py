@@ -87,6 +87,17 @@ class Line(Struct, gc=False):
             elif _runs_on(self.versions, place) == place:
                 yield self._told(self.versions, place, inf)
 
+    def version(self, place: int, created: float) -> MemoryRecord:
+        """A version as it is told by all that is known; `created` is `first`."""
+        return self._told(self.versions, place, inf, created)
+
+    @property
+    def changed(self) -> float:
+        """The time of the last change."""
+        known = (v.known for v in self.versions)
+        cited, pinned = (at for at, _ in self.cited), (at for at, _ in self.pinned)
+        return max(*known, *cited, *pinned, *self.used[-1:], 0.0, 0.0)
+
     def newest(self) -> MemoryRecord:
         """The version opened last, whether or not it holds now."""
         opened = [(v.known, v.uid, i) for i, v in enumerate(self.versions) if isinstance(v.body, Opened)]
@@ -107,23 +118,28 @@ class Line(Struct, gc=False):
         opened = (v.body.record.sources for v in self.versions if isinstance(v.body, Opened))
         return {source for some in (*opened, *(sources for _, sources in self.cited)) for source in some}
 
-    def _told(self, known: Sequence[Dated], place: int, at: float) -> MemoryRecord:
+    def _told(self, known: Sequence[Dated], place: int, at: float, created: float | None = None) -> MemoryRecord:
         version = known[place]
         assert isinstance(version.body, Opened)
         record = version.body.record
         first = _goes_back(known, place)
         interval = Interval(known[first].start, version.interval.end)
-        for later in known[place + 1 :]:
+        for i in range(place + 1, len(known)):
+            later = known[i]
+            if interval.end is not None and interval.end <= later.start > version.start:
+                break  # it has ended before this one, and before all that follow
             interval = closed(interval, later.interval)
             if later.start == version.start:  # said again for the same time: this one never held
                 interval = Interval(interval.start, interval.start)
+        if created is None:
+            created = min(v.known for v in known if isinstance(v.body, Opened))
         earlier = [s for v in known[first:place] if isinstance(v.body, Opened) for s in v.body.record.sources]
         later_told = [s for when, sources in self.cited if when <= at for s in sources]
         return replace(
             record,
             valid_from=interval.start,
             valid_to=interval.end,
-            created=min(v.known for v in known if isinstance(v.body, Opened)),
+            created=created,
             sources=tuple(dict.fromkeys([*earlier, *record.sources, *later_told])),
             uses=sum(when <= at for when in self.used),
             pinned=next((p for when, p in reversed(self.pinned) if when <= at), record.pinned),

@@ -24,6 +24,8 @@ _AFTER = (
 )
 _AFTER_OF_KINDS = _AFTER.where(changes.c.kind.in_(bindparam("kinds", expanding=True)))
 _HERE = select(changes.c.uid).where(_MINE, changes.c.uid.in_(_SOME))
+_UID = select(changes.c.uid).where(_MINE, changes.c.position == bindparam("place"))
+_ABOUT = select(changes.c.record).where(_MINE, changes.c.topic.in_(_SOME), changes.c.topic != text("''")).distinct()
 _OF_RECORDS = select(*_COLUMNS).where(_MINE, changes.c.record.in_(_SOME))
 _OF_KEYS = select(*_COLUMNS).where(_MINE, changes.c.key.in_(_SOME), changes.c.key != text("''"))
 _ADD = insert(changes)
@@ -118,6 +120,11 @@ class Changes:
 
         self.store.patiently(work)
 
+    def uid(self, position: int) -> str:
+        """What stands at a position; "" for nothing."""
+        found = self.store.read(_UID, {**self._mine, "place": position})
+        return found[0][0] if found else ""
+
     # -- inside a transaction
 
     def head(self, db: Connection) -> Head:
@@ -137,14 +144,20 @@ class Changes:
         """All changes that were asked for under these keys."""
         return [ChangeRow._make(row) for row in self._each(db, _OF_KEYS, keys)]
 
-    def add(self, db: Connection, head: Head, rows: Sequence[ChangeRow]) -> None:
-        """Adds changes that follow the head, by their positions."""
+    def about(self, db: Connection, topics: Sequence[str]) -> list[str]:
+        """The records with a change that has one of these topics."""
+        return [row[0] for row in self._each(db, _ABOUT, topics)]
+
+    def add(self, db: Connection, head: Head, rows: Sequence[ChangeRow]) -> Head:
+        """Adds changes that follow the head, by their positions; where the log stands then."""
         if not rows:
-            return
+            return head
         db.execute(_ADD, [{"namespace": self.namespace, **row._asdict()} for row in rows])
-        moved = {**self._mine, "new_position": rows[-1].position, "new_at": max(head.at, *(row.at for row in rows))}
+        new = Head(rows[-1].position, max(head.at, *(row.at for row in rows)))
+        moved = {**self._mine, "new_position": new.position, "new_at": new.at}
         if db.execute(_MOVE, moved).rowcount == 0:
             db.execute(_BEGIN, moved)
+        return new
 
     def replace(self, db: Connection, rows: Sequence[ChangeRow]) -> None:
         """Puts these in the place of the changes at their positions."""

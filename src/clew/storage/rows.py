@@ -55,3 +55,30 @@ class ChangeRow(NamedTuple):
     record: str
     topic: str
     body: bytes
+
+
+class VersionRow(NamedTuple):
+    """A version of a record as the table of versions has it: see `clew.storage.schema.versions`."""
+
+    record: str
+    position: int
+    kind: str
+    session: str
+    created: float
+    born: str
+    since: float
+    until: float
+    changed: float
+    valid_from: float
+    valid_to: float | None
+    uses: int
+    pinned: bool
+    sources: bytes | None
+
+
+class FoundRow(NamedTuple):
+    """A version that was found, with its content: the body of the change `uid` that opened it."""
+
+    version: VersionRow
+    uid: str
+    body: bytes

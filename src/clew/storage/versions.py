@@ -1,0 +1,192 @@
+"""What the changes of records come to, as a table that can be asked: see `clew.storage.schema.versions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import Any
+
+from sqlalchemy import BindParameter, Connection, and_, bindparam, delete, insert, select, text, union_all, update
+
+from clew.storage.rows import FoundRow, VersionRow
+from clew.storage.schema import changes, marks, versions
+from clew.storage.statements import BATCH, raw
+from clew.storage.store import Store
+
+PAGE = 50
+"""Versions read at first, when only as many are wanted as will be taken; each page is four times as long."""
+
+MOST = 5_000
+"""Versions read at a time."""
+
+_MINE = versions.c.namespace == bindparam("of")
+_SOME: BindParameter[str] = bindparam("some", expanding=True)
+_COLUMNS = [raw(versions.c[name]) for name in VersionRow._fields]
+_OPENING = and_(changes.c.namespace == versions.c.namespace, changes.c.position == versions.c.position)
+_FOUND = select(*_COLUMNS, raw(changes.c.uid), raw(changes.c.body)).join_from(versions, changes, _OPENING).where(_MINE)
+_HOLDS = and_(versions.c.since <= bindparam("at"), versions.c.until > bindparam("at"))
+_RECORD = _FOUND.where(versions.c.record == bindparam("id"), _HOLDS)
+_ORDER = (versions.c.created, versions.c.born)
+_RECORDS = _FOUND.where(_HOLDS).order_by(*_ORDER)
+_RECORDS_OF = _RECORDS.where(versions.c.kind.in_(bindparam("kinds", expanding=True)))
+_BEFORE = and_(
+    versions.c.created <= bindparam("created"),
+    (versions.c.created < bindparam("created")) | (versions.c.born < bindparam("born")),
+)
+_LATEST = (
+    _FOUND.where(versions.c.kind == bindparam("kind"), _HOLDS, _BEFORE)
+    .order_by(versions.c.created.desc(), versions.c.born.desc())
+    .limit(bindparam("most"))
+)
+_IDS = (
+    select(versions.c.record)
+    .where(_MINE, versions.c.kind == bindparam("kind"))
+    .group_by(versions.c.record, *_ORDER)
+    .order_by(*_ORDER)
+)
+_HELD = _FOUND.where(changes.c.uid.in_(_SOME), _HOLDS)
+_MARK = select(marks.c.after).where(marks.c.namespace == bindparam("of"), marks.c.name == bindparam("name"))
+
+_OF_RECORDS = select(*_COLUMNS).where(_MINE, versions.c.record.in_(_SOME))
+_PLACE = and_(_MINE, versions.c.record == bindparam("of_record"), versions.c.position == bindparam("place"))
+_ADD = insert(versions)
+_NEW: Mapping[str, BindParameter[Any]] = {
+    name: bindparam(f"new_{name}") for name in VersionRow._fields if name not in ("record", "position")
+}
+_CHANGE = update(versions).where(_PLACE).values(**_NEW)
+_REMOVE = delete(versions).where(_PLACE)
+_USE = (
+    update(versions)
+    .where(_MINE, versions.c.record == bindparam("of_record"))
+    .values(uses=versions.c.uses + bindparam("more"), changed=bindparam("new_changed"))
+)
+_NEW_MARK = insert(marks).values(namespace=bindparam("of"), name=bindparam("name"), after=bindparam("new_after"))
+_MOVE_MARK = (
+    update(marks)
+    .where(marks.c.namespace == bindparam("of"), marks.c.name == bindparam("of_name"))
+    .values(after=bindparam("new_after"))
+)
+
+
+def _around() -> Any:
+    """Of versions by uid: the uid of each, and position and uid of those next to it in its session."""
+    opened, near, told = changes.alias("opened"), versions.alias("near"), changes.alias("told")
+    origin = and_(opened.c.namespace == versions.c.namespace, opened.c.position == versions.c.position)
+    beside = and_(near.c.namespace == versions.c.namespace, near.c.session == versions.c.session)
+    its_own = and_(told.c.namespace == near.c.namespace, told.c.position == near.c.position)
+    parts = []
+    for after in (False, True):
+        row = versions.alias("row")
+        of_session = and_(row.c.namespace == versions.c.namespace, row.c.session == versions.c.session)
+        side = row.c.position > versions.c.position if after else row.c.position < versions.c.position
+        places = (
+            select(row.c.position)
+            .where(of_session, row.c.session != text("''"), side)
+            .order_by(row.c.position if after else row.c.position.desc())
+            .limit(bindparam("distance"))
+            .correlate(versions)
+        )
+        parts.append(
+            select(opened.c.uid, versions.c.position, near.c.position, told.c.uid)
+            .select_from(versions)
+            .join(opened, origin)
+            .join(near, beside)
+            .join(told, its_own)
+            .where(_MINE, versions.c.session != text("''"), near.c.session != text("''"))
+            .where(opened.c.uid.in_(_SOME), near.c.position.in_(places))
+        )
+    return union_all(*parts)
+
+
+class Versions:
+    """The versions of the records of one namespace."""
+
+    def __init__(self, store: Store, namespace: str) -> None:
+        self.store = store
+        self._mine = {"of": namespace}
+
+    # -- reading
+
+    def record(self, id: str, at: float) -> FoundRow | None:
+        """The version of a record that is shown at a time."""
+        found = self.store.read(_RECORD, {**self._mine, "id": id, "at": at})
+        return _found(found[0]) if found else None
+
+    def records(self, at: float, kinds: Sequence[str]) -> list[FoundRow]:
+        """The versions that are shown at a time, of some kinds or all; those of records known first come first."""
+        chosen = {**self._mine, "at": at, **({"kinds": kinds} if kinds else {})}
+        return [_found(row) for row in self.store.read(_RECORDS_OF if kinds else _RECORDS, chosen)]
+
+    def latest(self, kind: str, at: float) -> Iterator[list[FoundRow]]:
+        """The versions of a kind that are shown at a time, those of records known last first; some at a time."""
+        chosen = {**self._mine, "kind": kind, "at": at, "created": inf, "born": ""}
+        most = PAGE
+        while True:
+            found = [_found(row) for row in self.store.read(_LATEST, {**chosen, "most": most})]
+            yield found
+            if len(found) < most:
+                return
+            chosen.update(created=found[-1].version.created, born=found[-1].version.born)
+            most = min(4 * most, MOST)
+
+    def ids(self, kind: str) -> list[str]:
+        """The records that have a version of a kind, those known first come first."""
+        return [row[0] for row in self.store.read(_IDS, {**self._mine, "kind": kind})]
+
+    def held(self, uids: Sequence[str], at: float) -> list[FoundRow]:
+        """Those of these versions that are shown at a time."""
+        return [_found(row) for row in self._each(_HELD, uids, {"at": at})]
+
+    def around(self, uids: Sequence[str], distance: int) -> Iterator[tuple[str, int, int, str]]:
+        """Of these versions the uid and the position, with position and uid of those next to it in its session."""
+        return ((row[0], row[1], row[2], row[3]) for row in self._each(_AROUND, uids, {"distance": distance}))
+
+    def mark(self, name: str) -> float:
+        """The mark of a name; 0 when there is none."""
+        found = self.store.read(_MARK, {**self._mine, "name": name})
+        return found[0][0] if found else 0.0
+
+    def _each(self, statement: Any, some: Sequence[str], more: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+        for start in range(0, len(some), BATCH):
+            yield from self.store.read(statement, {**self._mine, **more, "some": some[start : start + BATCH]})
+
+    # -- inside a transaction
+
+    def write(self, db: Connection, before: Sequence[str], rows: Sequence[VersionRow]) -> None:
+        """Makes these the versions of their records, and of the records `before`, which may have had others."""
+        held: dict[tuple[str, int], VersionRow] = {}
+        for start in range(0, len(before), BATCH):
+            found = db.execute(_OF_RECORDS, {**self._mine, "some": before[start : start + BATCH]})
+            held.update(((row[0], row[1]), VersionRow._make(row)) for row in found)
+        new = []
+        for row in rows:
+            old = held.pop((row.record, row.position), None)
+            if old is None:
+                new.append({"namespace": self._mine["of"], **row._asdict()})
+            elif old != row:
+                values = {f"new_{name}": getattr(row, name) for name in _NEW}
+                db.execute(_CHANGE, {**self._mine, "of_record": row.record, "place": row.position, **values})
+        for record, position in held:
+            db.execute(_REMOVE, {**self._mine, "of_record": record, "place": position})
+        if new:
+            db.execute(_ADD, new)
+
+    def use(self, db: Connection, record: str, times: int, at: float) -> None:
+        """Counts uses of a record, the last at a time."""
+        db.execute(_USE, {**self._mine, "of_record": record, "more": times, "new_changed": at})
+
+    def move(self, db: Connection, name: str, after: float) -> None:
+        """Moves a mark forward; never back."""
+        found = db.execute(_MARK, {**self._mine, "name": name}).scalar()
+        if found is None:
+            db.execute(_NEW_MARK, {**self._mine, "name": name, "new_after": after})
+        elif found < after:
+            db.execute(_MOVE_MARK, {**self._mine, "of_name": name, "new_after": after})
+
+
+def _found(row: Sequence[Any]) -> FoundRow:
+    *version, uid, body = row
+    return FoundRow(VersionRow._make(version), uid, body)
+
+
+_AROUND = _around()
