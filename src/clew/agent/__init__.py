@@ -2,8 +2,12 @@
 
 from clew.agent.engine import Engine
 from clew.agent.hooks import Context, Hook, Veto
+from clew.agent.log_tools import log_tools
+from clew.agent.memory_tools import core_tools, memory_tools
 from clew.agent.module import QITOS_STREAM, AgentModule
+from clew.agent.recalling import RecallMemory
 from clew.agent.schema import BadTool
+from clew.agent.session_index import SessionIndex
 from clew.agent.state import (
     Action,
     ActionResult,
@@ -37,12 +41,17 @@ __all__ = [
     "Limits",
     "Observation",
     "Output",
+    "RecallMemory",
     "Result",
     "RunStopped",
+    "SessionIndex",
     "State",
     "Step",
     "StopReason",
     "Tool",
     "Veto",
+    "core_tools",
+    "log_tools",
+    "memory_tools",
     "tool",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from types import TracebackType
@@ -161,9 +162,10 @@ class Record:
         """The entries of the branch with an id above `entry`, in the time their number takes."""
         return list(self._log.branch(entry))
 
-    def entries(self) -> Iterator[Entry]:
-        """All entries of all branches, ascending by id, read as they are asked for."""
-        return self._log.read(self._log.tree.ids())
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """The entries of all branches with an id above `after`, ascending by id, read as they are asked for."""
+        ids = self._log.tree.ids()
+        return self._log.read(ids[bisect_right(ids, after) :] if after else ids)
 
     def held(self, keys: Sequence[str]) -> dict[str, int]:
         """Which of these keys the log has, and the ids of their entries; looked up by index."""
