@@ -137,6 +137,14 @@ def test_the_archive_holds_a_text_once_and_finds_words(memory: BlockMemory) -> N
     assert call(memory, "archival_memory_search", {"query": "zebra"}).text == "No results."
 
 
+def test_a_page_never_fills_the_window(memory: BlockMemory) -> None:
+    for n in range(9):
+        call(memory, "archival_memory_insert", {"content": f"whale {n} " + "x" * 100_000})
+    found = call(memory, "archival_memory_search", {"query": "whale"}).text
+    assert found.startswith("Showing 5 of 9 results")
+    assert len(found) < 5 * 2_200
+
+
 def test_pressure_is_told_once_until_it_is_relieved(memory: BlockMemory) -> None:
     told = [memory.pressure(tokens, 1_000) for tokens in (100, 750, 751, 800, 990, 400, 900)]
     assert [bool(t) for t in told] == [False, False, True, False, False, False, True]

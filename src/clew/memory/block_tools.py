@@ -11,8 +11,12 @@ from msgspec import Struct
 
 from clew.errors import BadPayload, ClewError
 from clew.memory.blocks import BlockMemory, Page
+from clew.policies.shrink import head_tail
 
 Schema = Mapping[str, Any]
+
+SHOWN = 2_000
+"""Characters of a result that a page shows, so that no page fills the window by itself."""
 
 
 class Answer(Struct, frozen=True):
@@ -155,7 +159,9 @@ def shown(page: Page) -> str:
     if not page.records:
         return f"No results{f' on page {page.page}; there are {page.pages} pages' if page.total else ''}."
     head = f"Showing {len(page.records)} of {page.total} results (page {page.page + 1} of {page.pages}):"
-    rows = [{"when": _when(r.created), "who": r.speaker or r.role, "text": r.text} for r in page.records]
+    rows = [
+        {"when": _when(r.created), "who": r.speaker or r.role, "text": head_tail(r.text, SHOWN)} for r in page.records
+    ]
     return "\n".join([head, *(msgspec.json.encode(row).decode() for row in rows)])
 
 

@@ -14,7 +14,7 @@ from clew.errors import UnknownName
 from clew.history.models import Function, NoModel, as_model
 from clew.memory.base import Memory, Query, lines
 from clew.memory.changes import Change, Closed, Opened, Tried, change
-from clew.memory.extraction import Extraction, Fact, extraction, request
+from clew.memory.extraction import Extraction, Fact, extraction, near, request
 from clew.memory.known import Clock, Known
 from clew.memory.log import RecordLog
 from clew.memory.records import MemoryRecord, Source, digest, identity
@@ -34,6 +34,10 @@ EXTRACT = "extract"
 
 ATTEMPTS = 5
 """How often `extract` asks about a turn before it stays pending for `extract(again=True)`."""
+
+
+SHOWN = 60
+"""How many facts a retrieval shows, unless it says otherwise: those that have to do with its text, then the newest."""
 
 
 class Conflict(Struct, frozen=True):
@@ -83,8 +87,11 @@ class EntityMemory(Memory):
     def retrieve(self, query: Query | None = None, state: Any = None, observation: Any = None) -> list[MemoryRecord]:
         if self._raw:
             return self._raw.retrieve(query)
-        most = int((query or {}).get("max_items") or 0)
-        return self.facts()[-most:] if most > 0 else self.facts()
+        query = query or {}
+        most = int(query.get("max_items") or 0)
+        facts = {r.key: r for r in self.facts()}
+        shown = near(str(query.get("text") or ""), {k: r.value for k, r in facts.items()}, most if most > 0 else SHOWN)
+        return [facts[key] for key in shown]
 
     def summarize(self, max_items: int = 5) -> str:
         return self._raw.summarize(max_items) if self._raw else lines(self.facts(), max_items)

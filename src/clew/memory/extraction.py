@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.errors import BadReply, ModelError
 from clew.memory.answers import json_object
 from clew.memory.grounds import grounded, related, terms
 from clew.memory.prompts import prompt
 from clew.memory.records import MemoryRecord, folded
+from clew.memory.render import unrecalled
 from clew.messages import Message, Text, system, user
 from clew.models.base import ModelCall, answer_text
 from clew.models.steps import Steps
@@ -51,10 +53,17 @@ class Extraction(Struct, frozen=True, omit_defaults=True):
 
 
 def extraction(turn: Sequence[MemoryRecord], known: Mapping[str, str]) -> Steps[Extraction]:
-    """Asks about a turn (the user's record first), given the known facts. A failure is a result, never an error."""
+    """Asks about a turn (the user's record first), given the known facts. A failure is a result, never an error.
+
+    What memory itself put into the turn is left out, or it would be learnt again and again; a turn that says nothing
+    beside it is not asked about.
+    """
     id = turn[0].id
+    turn = [replace(r, content=unrecalled(r.text)) for r in turn]
+    if not turn[0].text.strip():
+        return Extraction(id, "none")
     try:
-        reply = yield request(turn, near(turn, known))
+        reply = yield request(turn, near(" ".join(r.text for r in turn), known, KNOWN_FACTS))
         raw = answer_text(reply)
     except ModelError as error:
         return Extraction(id, "failed", reason=f"{type(error).__name__}: {error.reason}", raw=error.raw)
@@ -115,14 +124,14 @@ def judge(fact: Fact, turn: Sequence[MemoryRecord], known: Mapping[str, str]) ->
     return Fact(fact.op, fact.key, fact.value, fact.quote, doubt)
 
 
-def near(turn: Sequence[MemoryRecord], known: Mapping[str, str]) -> dict[str, str]:
-    """At most `KNOWN_FACTS` of the facts, in their order: those that share words with the turn, then the newest."""
-    if len(known) <= KNOWN_FACTS:
+def near(text: str, known: Mapping[str, str], most: int) -> dict[str, str]:
+    """At most so many of the facts, in their order: those that share words with the text, then the newest."""
+    if len(known) <= most:
         return dict(known)
-    said = terms(" ".join(r.text for r in turn))
+    said = terms(text)
     place = {key: n for n, key in enumerate(known)}
     ranked = sorted(known, key=lambda key: (-len(said & terms(f"{key} {known[key]}")), -place[key]))
-    return {key: known[key] for key in sorted(ranked[:KNOWN_FACTS], key=place.__getitem__)}
+    return {key: known[key] for key in sorted(ranked[:most], key=place.__getitem__)}
 
 
 def _plain(key: str, value: Any, answer: str) -> Fact:

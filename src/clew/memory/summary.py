@@ -14,6 +14,7 @@ from clew.memory.known import Clock, Known
 from clew.memory.log import RecordLog
 from clew.memory.raw import SummaryRaw
 from clew.memory.records import MemoryRecord, Source, digest
+from clew.memory.render import unrecalled
 from clew.memory.stream import Stream
 from clew.memory.window import ANSWERS
 from clew.messages import Message, Role, Text
@@ -196,7 +197,9 @@ def _whole(held: list[MemoryRecord], cut: int) -> int:
 
 
 def _spoken(record: MemoryRecord) -> Message:
-    """The record as a message to summarise; other roles than a conversation's are named in the text."""
+    """The record as a message to summarise, without what memory put into it; other roles than a conversation's are
+    named in the text."""
     role: Role = "assistant" if record.role == "assistant" else "user"
-    named = record.text if record.role in ("user", "assistant") else f"[{record.role}] {record.text}"
+    text = unrecalled(record.text)
+    named = text if record.role in ("user", "assistant") else f"[{record.role}] {text}"
     return Message(role, (Text(named),))
