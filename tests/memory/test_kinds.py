@@ -273,7 +273,7 @@ def test_two_that_summarise_at_once_do_not_lose_what_the_other_had(tmp_path: Pat
 
 
 def test_a_vector_memory_without_an_embedder_is_refused_and_a_broken_one_loses_nothing() -> None:
-    with pytest.raises(EmbeddingError, match="needs an embedder"):
+    with pytest.raises(EmbeddingError, match="need an embedder"):
         VectorMemory()
 
     class Broken:
@@ -285,7 +285,10 @@ def test_a_vector_memory_without_an_embedder_is_refused_and_a_broken_one_loses_n
         def embed(self, texts: object) -> list[list[float]]:
             return self.gives
 
-    for gives in ([[1.0, 0.0]], [[1.0], [0.0]], [[float("nan"), 1.0]] * 2, []):
+        def query(self, text: str) -> list[float]:
+            return [1.0, 0.0]
+
+    for gives in ([[1.0, 0.0]] * 2, [[1.0]], [[float("nan"), 1.0]], [["a", "b"]], []):
         memory = VectorMemory(Broken(gives))
         memory.append(MemoryRecord("user", "kept"))
         with pytest.raises(EmbeddingError, match="broken gave"):
@@ -304,6 +307,9 @@ def test_texts_are_embedded_once_and_in_batches() -> None:
             self.batches.append(len(texts))
             return [letters(t) for t in texts]
 
+        def query(self, text: str) -> list[float]:
+            return letters(text)
+
     embedder = Counting()
     memory = VectorMemory(embedder, 2)
     for n in range(100):
@@ -311,9 +317,9 @@ def test_texts_are_embedded_once_and_in_batches() -> None:
     memory.append(MemoryRecord("user", "鱼 鱼 鱼"))
     assert embedder.batches == []
     assert memory.retrieve({"text": "鱼"})[0].text == "鱼 鱼 鱼"
-    assert embedder.batches == [64, 38]
+    assert embedder.batches == [1, 64, 37], "the probe, then what was said"
     memory.retrieve({"text": "鱼"})
-    assert embedder.batches == [64, 38]
+    assert embedder.batches == [1, 64, 37]
 
 
 def test_memories_that_share_a_log_store_what_is_said_once() -> None:

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from clew.index.rows import Row
 from clew.memory.base import Memory, Query, lines, wanted
-from clew.memory.embedding import Embedder, EmbeddingError, FunctionEmbedder, Vector, Vectors, nearest
+from clew.memory.embedding import Embedder, Vector, adapted
 from clew.memory.log import RecordLog
+from clew.memory.ranking import pieces
 from clew.memory.raw import VectorRaw
 from clew.memory.records import MemoryRecord, folded
-from clew.memory.stream import Stream
+from clew.memory.stream import MESSAGE, Stream
 from clew.memory.tutorial_raw import SimilarRaw
+
+if TYPE_CHECKING:  # they need NumPy, which `faithful` memories and those of other kinds do without
+    from clew.index.vectors import VectorIndex
+    from clew.memory.embedded import Vectors
+
+TIMES, LEAST = 4, 32
+"""How many times as many pieces as records are looked for at first, and how many at least: some are of one record,
+some of records that no longer hold."""
 
 
 class VectorMemory(Memory):
     """Shows the `top_k` records nearest to the query's `text` (by cosine, at least `threshold`), or the newest.
 
-    The same words said twice are one hit, and the query itself is none. A record is stored before it is embedded,
-    so an embedder that fails (`EmbeddingError` on retrieval) loses nothing. Every record is compared. Without an
-    embedder there is no vector memory: none is made up. Retrieval has no place for the last turns: compose it with
-    a `WindowMemory` (`clew.memory.presets.knowledge_base`).
+    The same words said twice are one hit, and the query itself is none; of a long record the best piece counts. A
+    record is stored before it is embedded, so an embedder that fails on retrieval (`EmbeddingError`, or what it
+    raises itself) loses nothing. Each text is embedded once: vectors are stored with the records, under the
+    embedder's name. Up to 20,000 pieces all are compared, beyond that an index finds the nearest; it is kept in
+    `folder` (None: beside the store's file if it has one), can be deleted, and is made again from the vectors.
+
+    Without an embedder there is no vector memory: none is made up. Retrieval has no place for the last turns:
+    compose it with a `WindowMemory` (`clew.memory.presets.knowledge_base`).
     `faithful=True` is QitOS 0.3.0, bit for bit; with a `threshold`, the `VectorMemory` of the agent-memory tutorial.
     """
 
@@ -34,6 +49,7 @@ class VectorMemory(Memory):
         threshold: float | None = None,
         log: RecordLog | None = None,
         name: str = "vector",
+        folder: str | Path | None = None,
         faithful: bool = False,
     ) -> None:
         self.top_k = top_k
@@ -43,10 +59,8 @@ class VectorMemory(Memory):
             one = _one_by_one(embedder)
             self._raw = VectorRaw(one, top_k) if threshold is None or one is None else SimilarRaw(one, top_k, threshold)
             return
-        if embedder is None:
-            raise EmbeddingError("a vector memory needs an embedder: give one, or use a memory that does without")
-        self._vectors = Vectors(embedder if isinstance(embedder, Embedder) else FunctionEmbedder(embedder))
         self._stream = Stream(log, name)
+        self._vectors, self._index = _indexed(adapted(embedder), self._stream.log, folder)
 
     def append(self, record: MemoryRecord) -> None:
         if self._raw:
@@ -59,16 +73,36 @@ class VectorMemory(Memory):
             return self._raw.retrieve(query)
         query = query or {}
         text, k = str(query.get("text") or ""), int(query.get("top_k", self.top_k))
-        if not text.strip():
-            return self._stream.last(k, wanted(query)) if k > 0 else []
-        held = {folded(r.text): r for r in self._stream.records() if wanted(query)(r)}
-        held.pop(folded(text), None)
-        records = list(held.values())
-        if not records:
+        if k <= 0:
             return []
-        wish, *vectors = self._vectors.of([text, *(r.text for r in records)])
-        hits = nearest(wish, vectors, k, self.threshold)
-        return [replace(records[i], metadata={**records[i].metadata, "score": round(s, 6)}) for i, s in hits]
+        if not text.strip():
+            return self._stream.last(k, wanted(query))
+        vector = self._vectors.query(text)
+        count = max(TIMES * k, LEAST)
+        while True:
+            near = self._index.search(vector, count, fresh=None)
+            scores: dict[str, float] = {}
+            for uid, _, score in near:
+                scores.setdefault(uid, score)
+            shown = self._shown(scores, text, query)
+            if len(shown) >= k or len(near) < count or near[-1].score < (self.threshold or -1.0):
+                return shown[:k]
+            count *= TIMES
+
+    def _shown(self, scores: Mapping[str, float], text: str, query: Query) -> list[MemoryRecord]:
+        """Those that are in sight, each text once, and not the question itself."""
+        log, mark, asked = self._stream.log, self._stream.log.mark(self._stream.name), wanted(query)
+        found = {folded(text): None}
+        shown = []
+        held = log.held(scores.keys())
+        for uid, score in scores.items():
+            record = held.get(uid)
+            if record is None or record.created <= mark or not asked(record) or score < (self.threshold or -1.0):
+                continue
+            if folded(record.text) not in found:
+                found[folded(record.text)] = None
+                shown.append(replace(record, metadata={**record.metadata, "score": round(score, 6)}))
+        return shown
 
     def summarize(self, max_items: int = 5) -> str:
         return self._raw.summarize(max_items) if self._raw else lines(self._stream.last(max_items), max_items)
@@ -82,10 +116,42 @@ class VectorMemory(Memory):
         else:
             self._stream.begin()
 
+    def catch_up(self, progress: Callable[[int], None] = lambda texts: None) -> None:
+        """Has everything embedded that is not yet; retrieval does so by itself. `progress` is told after each batch
+        how many texts were in it. What was embedded when it is interrupted is kept. Raises as retrieval does."""
+        if not self._raw:
+            self._index.catch_up(progress)
+
     @property
     def stored(self) -> int:
         """How many records there are."""
         return len(self._raw.records if self._raw else self._stream.records())
+
+
+class Said:
+    """What was said in a log, as the index reads it: a row for each version, in pieces."""
+
+    def __init__(self, log: RecordLog) -> None:
+        self._log = log
+
+    def rows(self, namespace: str, after: int) -> Iterator[Row]:
+        """The rows after a position. The namespace is that of the log."""
+        for position, uid, record in self._log.told(after):
+            if record is None:
+                yield Row(position, uid)
+            elif record.kind == MESSAGE:
+                text = record.text
+                yield Row(position, uid, tuple({"text": text[start:end]} for start, end in pieces(text)))
+
+
+def _indexed(embedder: Embedder, log: RecordLog, folder: str | Path | None) -> tuple[Vectors, VectorIndex]:
+    from clew.index.vectors import VectorIndex
+    from clew.memory.embedded import Vectors
+
+    vectors = Vectors(embedder, log.store, log.path)
+    if folder is None and "://" not in log.store.where:
+        folder = Path(f"{log.store.where}.index") / "said"
+    return vectors, VectorIndex(Path(folder) if folder else None, Said(log), vectors, namespace=log.path)
 
 
 def _one_by_one(embedder: Embedder | Callable[[str], Vector] | None) -> Callable[[str], Vector] | None:

@@ -1,0 +1,193 @@
+"""The index of vectors: a follower of a log, searched together with what it has not read yet.
+
+    index = VectorIndex(folder, source, vectors)
+    index.search(vectors.query("what the cat eats"), 10)
+
+Each namespace and each model has an index in a folder of its own. Any number of processes may search; one at a time
+writes. An index that is missing, damaged, or of another version or log is made again, from vectors that are
+stored: no text is embedded twice.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import NamedTuple
+
+from clew.errors import StoreError
+from clew.index import files, vector_writer
+from clew.index.arrays import Floats, np
+from clew.index.embedded import Progress, Texts, Vectors, silent
+from clew.index.graph import MAKE
+from clew.index.rows import Row, Source, by_position
+from clew.index.unread import Unread
+from clew.index.vector_reader import Lost, Reader
+from clew.index.vector_writer import Unwritable, bring_up, filing
+
+VERSION = 1
+"""Of what is written. An index of another version is made again."""
+
+BEHIND = 500
+"""Rows the index may be behind. A search that finds more writes those into it whose vectors are there."""
+
+STEP = 1_000
+"""Rows that a search reads at a time."""
+
+FRESH = 32
+"""Texts that a search has embedded, if nothing else is said: what a turn or two have brought."""
+
+WAIT_SECONDS = 60.0
+"""How long to wait for another process that is writing."""
+
+
+class Near(NamedTuple):
+    """A piece that was found, and the cosine of its vector with what was looked for."""
+
+    id: str
+    piece: int
+    score: float
+
+
+class VectorIndex:
+    """An index of the vectors of texts.
+
+    `folder` is where it is kept (None: as long as this object, as it is for vectors that are not stored), `source`
+    the log it follows in one `namespace`, `vectors` what makes and keeps the vectors, `text` what of a piece is
+    embedded. `failure` is why the index could not be written the last time, if so: searches still see everything,
+    more slowly.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        source: Source,
+        vectors: Vectors,
+        *,
+        namespace: str = "default",
+        text: Callable[[Mapping[str, str]], str] = lambda piece: piece.get("text", ""),
+    ) -> None:
+        self.failure: StoreError | None = None
+        if folder is None or not vectors.lasting:
+            folder = Path(mkdtemp(prefix="clew-index-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        name = blake2b(f"{namespace}\0{vectors.name}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        self._place = folder / name
+        self._texts = Texts(source, namespace, vectors, text)
+        self._made = f"{VERSION}-{MAKE}-{vectors.name}"
+        self._reader = Reader(self._place, self._texts, self._made)
+        self._unread = Unread(self._texts, 0)
+        self._more = False
+        self._lock = threading.RLock()
+
+    @property
+    def waiting(self) -> int:
+        """Texts that the last search did not compare, as they have no vector yet; there may be more after them.
+        `catch_up` has all of them embedded."""
+        return self._unread.waiting + self._more
+
+    def search(
+        self,
+        vector: Floats | Sequence[float],
+        k: int = 10,
+        uids: Collection[str] | None = None,
+        *,
+        fresh: int | None = FRESH,
+    ) -> list[Near]:
+        """The `k` pieces nearest to a vector of length 1, of these ids or of all. Of equal ones the newer first.
+
+        All that the log held when the call began is compared, as far as it has vectors. About `fresh` texts that have
+        none are embedded first (None: all, however long it takes); `waiting` says how many are left.
+        Up to 20,000 pieces all are compared; among more the nearest are found but for a part in a thousand. Scores
+        are those of the stored vectors.
+        """
+        wanted = np.asarray(vector, np.float32)
+        with self._lock:
+            for mend in (self._reader.drop, self.clear):
+                try:
+                    return self._search(wanted, k, uids, fresh)
+                except (Lost, files.Damaged, sqlite3.Error):
+                    mend()
+            return self._search(wanted, k, uids, fresh)
+
+    def catch_up(self, progress: Progress = silent, *, wait: float = WAIT_SECONDS) -> bool:
+        """Has all of the log embedded and the index read it. False when another process is doing so for longer than
+        `wait` seconds. `progress` is told after each batch how many texts were embedded.
+
+        Raises `StoreError` when the index cannot be written, and what the embedder raises: what was embedded before
+        is kept, and the next call goes on there.
+        """
+        with self._lock:
+            done = self._write(wait, None, progress)
+            if self.failure:
+                raise self.failure
+            return done
+
+    def clear(self) -> None:
+        """Deletes the index. It is made again, from the stored vectors, when it is needed.
+
+        Raises `StoreError` when another process writes there for longer than a minute.
+        """
+        with self._lock, files.writing(self._place, WAIT_SECONDS) as mine:
+            if not mine:
+                raise StoreError(f"the index in {self._place} is being written by another process; try again")
+            self._reader.drop()
+            vector_writer.clear(self._place)
+
+    # -- inside
+
+    def _search(self, wanted: Floats, k: int, uids: Collection[str] | None, fresh: int | None) -> list[Near]:
+        self._take_up()
+        self._read_on(fresh)
+        found = self._unread.best(wanted, k, uids) + self._reader.best(wanted, k, uids)
+        return [Near(one.id, one.piece, min(-one.minus, 1.0)) for one in sorted(found)[: max(k, 0)]]
+
+    def _take_up(self) -> None:
+        """The index as it is now, and beside it only what it has not read."""
+        self._reader.refresh()
+        if self._reader.position < self._unread.start:
+            self._unread = Unread(self._texts, self._reader.position)
+        self._unread.forget(self._reader.position)
+        self._reader.hide(self._unread.ids)
+
+    def _read_on(self, fresh: int | None) -> None:
+        """Reads the log to its end, or as far as the texts that may be embedded last."""
+        self._more = True
+        while self._more:
+            rows = self._next()
+            self._more = len(rows) >= STEP
+            self._unread.add(rows)
+            embedded = self._unread.embed(fresh)
+            fresh = None if fresh is None else fresh - embedded
+            self._reader.hide(self._unread.ids)
+            if self._unread.waiting:
+                return
+            if len(self._unread) > BEHIND and self._write(0.0, self._unread.end, silent):
+                self._take_up()
+
+    def _next(self) -> list[Row]:
+        rows: list[Row] = []
+        for together in by_position(self._texts.rows(self._unread.end)):
+            rows += together
+            if len(rows) >= STEP:
+                break
+        return rows
+
+    def _write(self, wait: float, until: int | None, progress: Progress) -> bool:
+        self.failure = None
+        try:
+            with ExitStack() as stack:
+                with filing():
+                    mine = stack.enter_context(files.writing(self._place, wait))
+                if mine:
+                    bring_up(self._place, self._texts, self._made, until=until, progress=progress)
+                return mine
+        except (Unwritable, files.Damaged) as error:
+            self.failure = StoreError(f"the index in {self._place} cannot be written: {error}; searches go without it")
+            return False
