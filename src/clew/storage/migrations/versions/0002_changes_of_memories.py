@@ -83,7 +83,6 @@ def upgrade() -> None:
         sa.Column("digest", sa.Text, nullable=False),
         sa.Column("vector", sa.LargeBinary, nullable=False),
         sa.PrimaryKeyConstraint("namespace", "model", "digest", name="vectors_pk"),
-        sqlite_with_rowid=False,
     )
     protect(op.get_bind(), ("sessions", "entries", *NEW))
 
