@@ -133,6 +133,8 @@ class BlockMemory(Memory):
                     f"block {label!r} would have {len(text):,} characters, but its limit is {block.limit:,}: "
                     "shorten what is in it, or put some of it into archival storage"
                 )
+            if old is not None and text == old.value:
+                return
             made = MemoryRecord(
                 "system", f"{label}:\n{text}", kind=BLOCK, key=label, value=text, id=block_id(label), valid_from=at
             )
