@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from math import inf
 from typing import Any
 
@@ -44,7 +45,13 @@ _IDS = (
     .group_by(versions.c.record, *_ORDER)
     .order_by(*_ORDER)
 )
-_HELD = _FOUND.where(changes.c.uid.in_(_SOME), _HOLDS)
+_PLACES = (  # first, and by itself: beside it a planner would rather begin with all versions there are
+    select(raw(changes.c.uid), raw(changes.c.record), raw(changes.c.position)).where(
+        changes.c.namespace == bindparam("of"), changes.c.uid.in_(_SOME)
+    )
+)
+_OF_SOME = and_(_MINE, versions.c.record.in_(_SOME))
+_HELD = _FOUND.where(_OF_SOME, _HOLDS)
 _MARK = select(marks.c.after).where(marks.c.namespace == bindparam("of"), marks.c.name == bindparam("name"))
 
 _OF_RECORDS = select(*_COLUMNS).where(_MINE, versions.c.record.in_(_SOME))
@@ -68,32 +75,31 @@ _MOVE_MARK = (
 )
 
 
-def _around() -> Any:
-    """Of versions by uid: the uid of each, and position and uid of those next to it in its session."""
-    opened, near, told = changes.alias("opened"), versions.alias("near"), changes.alias("told")
-    origin = and_(opened.c.namespace == versions.c.namespace, opened.c.position == versions.c.position)
-    beside = and_(near.c.namespace == versions.c.namespace, near.c.session == versions.c.session)
-    its_own = and_(told.c.namespace == near.c.namespace, told.c.position == near.c.position)
+@cache
+def _around(distance: int) -> Any:
+    """Of versions their position, and position and uid of those next to each in its session.
+
+    Each neighbour is a step in the index of the session: it does not matter how long the session is.
+    """
     parts = []
-    for after in (False, True):
-        row = versions.alias("row")
-        of_session = and_(row.c.namespace == versions.c.namespace, row.c.session == versions.c.session)
-        side = row.c.position > versions.c.position if after else row.c.position < versions.c.position
-        places = (
+    for step in (step for step in range(-distance, distance + 1) if step):
+        row, told = versions.alias("row"), changes.alias("told")
+        place = (
             select(row.c.position)
-            .where(of_session, row.c.session != text("''"), side)
-            .order_by(row.c.position if after else row.c.position.desc())
-            .limit(bindparam("distance"))
+            .where(row.c.namespace == versions.c.namespace, row.c.session == versions.c.session)
+            .where(row.c.session != text("''"))
+            .where(row.c.position > versions.c.position if step > 0 else row.c.position < versions.c.position)
+            .order_by(row.c.position if step > 0 else row.c.position.desc())
+            .limit(1)
+            .offset(abs(step) - 1)
             .correlate(versions)
+            .scalar_subquery()
         )
+        its_own = and_(told.c.namespace == versions.c.namespace, told.c.position == place)
         parts.append(
-            select(opened.c.uid, versions.c.position, near.c.position, told.c.uid)
-            .select_from(versions)
-            .join(opened, origin)
-            .join(near, beside)
-            .join(told, its_own)
-            .where(_MINE, versions.c.session != text("''"), near.c.session != text("''"))
-            .where(opened.c.uid.in_(_SOME), near.c.position.in_(places))
+            select(versions.c.position, told.c.position, told.c.uid)
+            .join_from(versions, told, its_own)
+            .where(_OF_SOME, versions.c.session != text("''"))
         )
     return union_all(*parts)
 
@@ -135,20 +141,30 @@ class Versions:
 
     def held(self, uids: Sequence[str], at: float) -> list[FoundRow]:
         """Those of these versions that are shown at a time."""
-        return [_found(row) for row in self._each(_HELD, uids, {"at": at})]
+        found = (_found(row) for places, rows in self._of(uids, _HELD, {"at": at}) for row in rows if row[1] in places)
+        return list(found)
 
     def around(self, uids: Sequence[str], distance: int) -> Iterator[tuple[str, int, int, str]]:
         """Of these versions the uid and the position, with position and uid of those next to it in its session."""
-        return ((row[0], row[1], row[2], row[3]) for row in self._each(_AROUND, uids, {"distance": distance}))
+        for places, found in self._of(uids, _around(distance), {}):
+            for position, beside, uid in found:
+                if position in places:
+                    yield places[position], position, beside, uid
 
     def mark(self, name: str) -> float:
         """The mark of a name; 0 when there is none."""
         found = self.store.read(_MARK, {**self._mine, "name": name})
         return found[0][0] if found else 0.0
 
-    def _each(self, statement: Any, some: Sequence[str], more: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
-        for start in range(0, len(some), BATCH):
-            yield from self.store.read(statement, {**self._mine, **more, "some": some[start : start + BATCH]})
+    def _of(
+        self, uids: Sequence[str], statement: Any, more: Mapping[str, Any]
+    ) -> Iterator[tuple[dict[int, str], Sequence[Any]]]:
+        """What a statement finds of the records of these versions, some at a time; and their uids by position."""
+        for start in range(0, len(uids), BATCH):
+            rows = self.store.read(_PLACES, {**self._mine, "some": uids[start : start + BATCH]})
+            places = {position: uid for uid, _, position in rows}
+            records = list({record for _, record, _ in rows})
+            yield places, self.store.read(statement, {**self._mine, **more, "some": records}) if rows else ()
 
     # -- inside a transaction
 
@@ -187,6 +203,3 @@ class Versions:
 def _found(row: Sequence[Any]) -> FoundRow:
     *version, uid, body = row
     return FoundRow(VersionRow._make(version), uid, body)
-
-
-_AROUND = _around()
