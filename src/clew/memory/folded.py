@@ -11,7 +11,8 @@ from clew.memory.changes import Change, Opened, Purged, change, concerns, from_r
 from clew.memory.known import Clock, Decide, Known, Told
 from clew.memory.records import MemoryRecord
 from clew.memory.state import State, opening, purging
-from clew.storage.changes import ChangeLog
+from clew.storage.changes import ChangeLog, Restarted
+from clew.storage.changes import Decide as Rows
 from clew.storage.rows import ChangeRow
 
 
@@ -38,20 +39,29 @@ class Folded:
         self._position = 0
         self._state = State()
 
-    def known(self) -> State:
+    def known(self) -> Known:
+        return self.folded()
+
+    def folded(self) -> State:
+        """What all changes come to. Not to be changed."""
         with self._lock:
-            self._take(self._log.after(self._position))
+            try:
+                fresh = self._log.after(self._position)
+            except Restarted:
+                self._begin()
+                fresh = self._log.after(0)
+            self._take(fresh)
             return self._state
 
     def newest(self) -> float:
-        return self.known().newest[0]
+        return self.folded().newest[0]
 
     def changes(self, after: int = 0) -> Iterator[Change]:
         return (change for _, change in self._after(after))
 
     def _after(self, position: int) -> list[tuple[int, Change]]:
         with self._lock:
-            self.known()
+            self.folded()
             return [(at, one) for at, one in self._changes.items() if at > position]
 
     def commit(
@@ -72,7 +82,7 @@ class Folded:
 
         with self._lock:
             try:
-                self._note(self._log.append(self._position, rows))
+                self._note(self._append(rows))
             except BaseException:
                 if made:  # counted in here, but not written
                     self._begin()
@@ -88,9 +98,17 @@ class Folded:
             return [to_row(kept(one, purges)) for one in wanted]
 
         with self._lock:
-            added = self._log.append(self._position, rows)
+            added = self._append(rows)
             self._erase({row.record for row in added if row.kind == "purged"})
         return len(added)
+
+    def _append(self, rows: Rows) -> list[ChangeRow]:
+        try:
+            return self._log.append(self._position, rows)
+        except Restarted:
+            self._begin()
+            self.folded()
+            return self._log.append(self._position, rows)
 
     def purge(self, id: str, clock: Clock) -> bool:
         def decide(known: Known, now: Clock) -> Iterator[Change]:
@@ -145,12 +163,12 @@ class Folded:
                 yield from (Told(position, uid, None) for uid in one.body.versions)
 
     def mark_of(self, position: int) -> str:
-        self.known()
+        self.folded()
         found = self._changes.get(position)
         return found.uid if found is not None else ""
 
     def held(self, uids: Collection[str], at: float) -> dict[str, MemoryRecord]:
-        state, found = self.known(), {}
+        state, found = self.folded(), {}
         for uid in uids:
             version = self._versions.get(uid)
             line = state.line(version.id) if version is not None else None
@@ -159,7 +177,7 @@ class Folded:
         return found
 
     def around(self, uids: Collection[str], distance: int) -> dict[str, list[tuple[str, int]]]:
-        self.known()
+        self.folded()
         found = {}
         for uid in uids:
             version = self._versions.get(uid)

@@ -34,21 +34,21 @@ from clew.memory.changes import (
     order,
     unique,
 )
-from clew.memory.known import Clock, Decide, Known, Ledger, Told
+from clew.memory.known import Clock, Decide, Known, Told
+from clew.memory.places import Place, open_place
 from clew.memory.records import MemoryRecord, Namespace, Source, digest, plain
 from clew.memory.state import Line, State
-from clew.memory.stored import Stored
 from clew.messages import sanitized
-from clew.storage.locate import open_store
 from clew.storage.store import Store
 
 
 class RecordLog:
-    """The records of one namespace in a store (a path, an address or an open store)."""
+    """The records of one namespace in a store: a path, an address (`postgresql://…`, `redis://…`, `json:FILE`, see
+    `clew.memory.places`), or a store or place that is open."""
 
     def __init__(
         self,
-        store: str | Path | Store = "memory://",
+        store: str | Path | Store | Place = "memory://",
         namespace: Namespace | None = None,
         *,
         clock: Clock = time.time,
@@ -56,18 +56,25 @@ class RecordLog:
         self.namespace = namespace or Namespace()
         self.clock = clock
         self.path = self.namespace.path
-        self.store = open_store(store)
-        self._ledger: Ledger = Stored(self.store, self.path)
+        self._place = open_place(store)
+        self._shared = store is self._place
+        self._ledger = self._place.ledger(self.path)
 
     def close(self) -> None:
-        """Lets go of the store."""
-        self.store.close()
+        """Lets go of the store; a place that was open stays open."""
+        if not self._shared:
+            self._place.close()
 
     def __enter__(self) -> RecordLog:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def store(self) -> Store:
+        """Where what goes with the records is kept: their vectors."""
+        return self._place.store
 
     # -- reading
 

@@ -11,18 +11,24 @@ from clew.errors import ClewError
 from clew.memory.changes import Change
 from clew.memory.files import locked, replaced
 from clew.memory.log import RecordLog
+from clew.memory.state import State
 
 VERSION = 1
 """Version of the file's form."""
 
 
 class Saved(Struct, frozen=True):
-    """The file: its version, whose memory it was, how many records held when it was saved, and all changes."""
+    """The file: whose memory it is, all its changes in the order in which they came, and the version of the form."""
 
-    clew_memory: int
     namespace: str
-    records: int
     changes: tuple[Change, ...]
+    clew_memory: int = VERSION
+
+    @property
+    def records(self) -> int:
+        """How many records hold by these changes."""
+        state = State(self.changes)
+        return sum(1 for _ in state.records(state.newest[0]))
 
 
 class Report(Struct, frozen=True):
@@ -51,14 +57,14 @@ def save(log: RecordLog, path: str | Path, *, force: bool = False) -> Report:
     Raises `WouldLose` when it holds more records than the memory, and `BadFile` when it holds something else.
     """
     path = Path(path)
-    made = Saved(VERSION, log.path, len(log.records()), tuple(log.export()))
+    made = Saved(log.path, tuple(log.export()))
+    after = made.records
     with locked(path):
-        before = _read(path).records if path.exists() and not force else 0
-        if made.records < before:
-            raise WouldLose(str(path), before, made.records)
-        text = msgspec.json.format(msgspec.json.encode(made), indent=2).decode()
-        replaced(path, text + "\n")
-    return Report(before, made.records)
+        before = read(path).records if path.exists() and not force else 0
+        if after < before:
+            raise WouldLose(str(path), before, after)
+        written(path, made)
+    return Report(before, after)
 
 
 def load(path: str | Path, log: RecordLog) -> int:
@@ -66,10 +72,17 @@ def load(path: str | Path, log: RecordLog) -> int:
 
     Raises `BadFile`; a file that is not there is an error too.
     """
-    return log.merge(_read(Path(path)).changes)
+    return log.merge(read(Path(path)).changes)
 
 
-def _read(path: Path) -> Saved:
+def written(path: Path, saved: Saved) -> None:
+    """Puts a memory in the place of a file, which is `locked`."""
+    text = msgspec.json.format(msgspec.json.encode(saved), indent=2).decode()
+    replaced(path, text + "\n")
+
+
+def read(path: Path) -> Saved:
+    """What a file holds. Raises `BadFile`."""
     try:
         found = msgspec.json.decode(path.read_bytes(), type=Saved)
     except FileNotFoundError as error:

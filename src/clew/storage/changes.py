@@ -54,11 +54,18 @@ Decide = Callable[[list[ChangeRow]], Sequence[ChangeRow]]
 """Given the changes that others have added, says which to add (their `position` is filled in)."""
 
 
+class Restarted(Exception):
+    """A log has not gone on: what was read of it has expired, or has been replaced from outside. Read it anew."""
+
+
 class ChangeLog(Protocol):
     """The changes of one namespace, wherever they are kept: in SQL (`Changes`), in Redis, in a file."""
 
     def after(self, position: int) -> list[ChangeRow]:
-        """All changes that arrived after a position, in that order. None is ever added before one that was seen."""
+        """All changes that arrived after a position, in that order. None is ever added before one that was seen.
+
+        Raises `Restarted` when what was read up to there is no longer what the log holds; `append` does too.
+        """
 
     def append(self, after: int, decide: Decide) -> list[ChangeRow]:
         """Adds what `decide` says, knowing all that arrived after the position: all or nothing, durable when this

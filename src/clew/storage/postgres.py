@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import psycopg
 import stamina
@@ -67,7 +67,7 @@ class Address(Struct, frozen=True):
         tenant, patience = given.pop("tenant", ""), given.pop("patience", str(PATIENCE))
         shown = f"{scheme}://{_without_password(host)}{path}"
         try:
-            parts = conninfo_to_dict(urlunsplit((scheme, host, path, urlencode(given, quote_via=quote), "")))
+            parts = conninfo_to_dict(f"{scheme}://{host}{path}?{urlencode(given, quote_via=quote)}")
             seconds = float(patience)
         except (psycopg.ProgrammingError, ValueError) as error:
             raise StoreError(
