@@ -1,8 +1,9 @@
 """What an index of vectors keeps in its folder, but for the graph: a SQLite file of its own.
 
-    pieces   n, position, id, piece, key    every entry; n is never given twice, and names it in the graph
-    fresh    n, vector                      the vectors of those that are in no graph
-    gone     n                              entries that were taken out and are still in the graph
+    texts    n, key                      every text once; n is never given twice, and names it in the graph
+    pieces   id, piece, position, n      where the texts stand
+    fresh    n, vector                   the vectors of those that are in no graph
+    gone     n                           texts that stand nowhere any more and are still in the graph
     state    how far the index has read, and which graph counts; replaced with every transaction
 
 SQLite tells broken pages, not changed letters: so every row has a checksum.
@@ -20,6 +21,7 @@ from zlib import crc32
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.index.files import Damaged
 from clew.index.flat import Entry
@@ -34,12 +36,13 @@ MANY = 500
 _TABLES = """
     PRAGMA page_size = 8192;
     PRAGMA journal_mode = WAL;
+    CREATE TABLE IF NOT EXISTS texts (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, sum INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS pieces (
-        n INTEGER PRIMARY KEY, position INTEGER NOT NULL, id TEXT NOT NULL, piece INTEGER NOT NULL,
-        key TEXT NOT NULL, sum INTEGER NOT NULL
-    );
-    CREATE INDEX IF NOT EXISTS pieces_id ON pieces (id);
-    CREATE INDEX IF NOT EXISTS pieces_key ON pieces (key);
+        id TEXT NOT NULL, piece INTEGER NOT NULL, position INTEGER NOT NULL, n INTEGER NOT NULL, sum INTEGER NOT NULL,
+        PRIMARY KEY (id, piece)
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS pieces_text ON pieces (n, position);
+    CREATE INDEX IF NOT EXISTS pieces_position ON pieces (position);
     CREATE TABLE IF NOT EXISTS fresh (n INTEGER PRIMARY KEY, vector BLOB NOT NULL, sum INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS gone (n INTEGER PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS state (one INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL);
@@ -60,13 +63,14 @@ class Graph(Struct, frozen=True):
 
 class State(Struct, frozen=True):
     """What an index says of itself: who made it, how far it has read and what stood there (its `mark`), the next n,
-    how many entries it has, how often entries were taken out, and its graph."""
+    how many pieces and texts it has, how often pieces were taken out, and its graph."""
 
     made: str = ""
     position: int = 0
     mark: str = ""
     next: int = 1
     pieces: int = 0
+    texts: int = 0
     removals: int = 0
     graph: Graph = Graph()
 
@@ -124,12 +128,12 @@ class Shelf:
         if found != ("ok",):
             raise Damaged(f"{FILE}: {found[0]}")
         (pieces,) = self._db.execute("SELECT count(*) FROM pieces").fetchone()
+        (texts,) = self._db.execute("SELECT count(*) FROM texts").fetchone()
         (without,) = self._db.execute(
-            "SELECT count(*) FROM pieces LEFT JOIN fresh USING (n) WHERE pieces.n >= ? AND vector IS NULL",
-            (state.graph.end,),
+            "SELECT count(*) FROM texts LEFT JOIN fresh USING (n) WHERE n >= ? AND vector IS NULL", (state.graph.end,)
         ).fetchone()
-        if pieces != state.pieces or without:
-            raise Damaged(f"{FILE}: {pieces} pieces, not {state.pieces}; {without} without a vector")
+        if (pieces, texts, without) != (state.pieces, state.texts, 0):
+            raise Damaged(f"{FILE}: {pieces} pieces of {texts} texts, {without} without a vector")
 
     # -- reading
 
@@ -150,41 +154,53 @@ class Shelf:
         (found,) = self._db.execute("PRAGMA data_version").fetchone()
         return int(found)
 
-    def fresh(self, start: int, limit: int = -1) -> tuple[list[int], list[Entry], list[bytes]]:
-        """The entries from n = `start` on that are in no graph, with their vectors; the first `limit` ones."""
-        ns: list[int] = []
+    def unfolded(self, after: int) -> tuple[list[Entry], list[bytes]]:
+        """The pieces after a position whose texts are in no graph, with their vectors."""
         entries: list[Entry] = []
         vectors: list[bytes] = []
-        found = self._db.execute(
-            "SELECT pieces.*, vector, fresh.sum FROM fresh JOIN pieces USING (n) WHERE n >= ? ORDER BY n LIMIT ?",
-            (start, limit),
-        )
-        for *row, vector, vector_sum in found:
-            if crc32(vector) != vector_sum:
-                raise Damaged(f"{FILE}: vector {row[0]}")
-            ns.append(row[0])
+        for *row, vector, sum in self._db.execute(
+            f"SELECT {_ENTRY}, vector, fresh.sum FROM pieces INDEXED BY pieces_position JOIN texts USING (n) "
+            "JOIN fresh USING (n) WHERE position > ? ORDER BY position",
+            (after,),
+        ):
             entries.append(_entry(row))
-            vectors.append(vector)
-        return ns, entries, vectors
+            vectors.append(_vector(row[3], vector, sum))
+        return entries, vectors
 
-    def entries(self, ns: Sequence[int]) -> dict[int, Entry]:
-        """The entries that are there, of these n."""
-        return {row[0]: _entry(row) for row in self._among("SELECT * FROM pieces WHERE n IN", ns)}
-
-    def of_ids(self, ids: Collection[str]) -> dict[int, Entry]:
-        """The entries of some ids."""
-        return {row[0]: _entry(row) for row in self._among("SELECT * FROM pieces WHERE id IN", list(ids))}
-
-    def batches(self, start: int, end: int, size: int) -> Iterator[tuple[list[int], list[str]]]:
-        """The n and keys of the entries from `start` up to `end`, so many at a time."""
+    def fresh(self, start: int, size: int) -> Iterator[tuple[list[int], list[bytes]]]:
+        """The texts from n = `start` on that are in no graph, by their n, and their vectors; so many at a time."""
         while True:
-            rows = self._db.execute(
-                "SELECT n, key FROM pieces WHERE n >= ? AND n < ? ORDER BY n LIMIT ?", (start, end, size)
+            found = self._db.execute(
+                "SELECT n, vector, sum FROM fresh WHERE n >= ? ORDER BY n LIMIT ?", (start, size)
             ).fetchall()
-            if not rows:
+            if not found:
                 return
-            yield [row[0] for row in rows], [row[1] for row in rows]
-            start = rows[-1][0] + 1
+            yield [row[0] for row in found], [_vector(*row) for row in found]
+            start = found[-1][0] + 1
+
+    def texts(self, size: int) -> Iterator[tuple[list[int], list[str]]]:
+        """All texts by their n, and their keys; so many at a time."""
+        start = 0
+        while True:
+            found = self._db.execute(
+                "SELECT n, key, sum FROM texts WHERE n >= ? ORDER BY n LIMIT ?", (start, size)
+            ).fetchall()
+            if not found:
+                return
+            yield [row[0] for row in found], [_key(*row) for row in found]
+            start = found[-1][0] + 1
+
+    def newest(self, ns: Sequence[int], limit: int) -> list[Entry]:
+        """The pieces of texts, of each text at most the newest `limit` ones."""
+        query = (
+            f"SELECT {_ENTRY} FROM pieces JOIN texts USING (n) WHERE n = ? ORDER BY position DESC, id, piece LIMIT ?"
+        )
+        return [_entry(row) for n in ns for row in self._db.execute(query, (n, limit))]
+
+    def folded(self, ids: Collection[str], end: int) -> list[Entry]:
+        """The pieces of some ids whose texts come before n = `end`: those in the graph."""
+        query = f"SELECT {_ENTRY} FROM pieces JOIN texts USING (n) WHERE id IN"
+        return [_entry(row) for row in self._among(query, list(ids)) if row[3] < end]
 
     # -- writing
 
@@ -193,38 +209,55 @@ class Shelf:
         body = msgspec.json.encode(state)
         self._db.execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?)", (body, crc32(body)))
 
-    def add(self, start: int, entries: Sequence[Entry], vectors: Sequence[bytes]) -> None:
-        """Adds entries; the first one is n = `start`."""
-        numbered = list(enumerate(entries, start))
-        self._db.executemany(
-            "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?)", [(n, *entry, _sum(n, entry)) for n, entry in numbered]
+    def add(self, state: State, entries: Sequence[Entry], vectors: Sequence[bytes]) -> State:
+        """Adds pieces, whose vectors are these; the state after that."""
+        numbered = {row[0]: row[1] for row in self._among("SELECT key, n FROM texts WHERE key IN", _keys(entries))}
+        new: dict[str, bytes] = {}
+        for entry, vector in zip(entries, vectors, strict=True):
+            if entry.key not in numbered:
+                numbered[entry.key] = state.next + len(new)
+                new[entry.key] = vector
+        texts = [(numbered[key], key) for key in new]
+        self._db.executemany("INSERT INTO texts VALUES (?, ?, ?)", [(*text, _sum(*text)) for text in texts])
+        fresh = [(n, new[key], crc32(new[key])) for n, key in texts]
+        self._db.executemany("INSERT INTO fresh VALUES (?, ?, ?)", fresh)
+        pieces = [(entry.id, entry.piece, entry.position, numbered[entry.key]) for entry in entries]
+        self._db.executemany("INSERT INTO pieces VALUES (?, ?, ?, ?, ?)", [(*one, _sum(*one)) for one in pieces])
+        return replace(
+            state,
+            next=state.next + len(new),
+            pieces=state.pieces + len(entries),
+            texts=state.texts + len(new),
         )
-        made = zip(numbered, vectors, strict=True)
-        self._db.executemany("INSERT INTO fresh VALUES (?, ?, ?)", [(n, v, crc32(v)) for (n, _), v in made])
 
-    def remove(self, ns: Sequence[int], end: int) -> None:
-        """Takes out entries; those before n = `end` are in a graph."""
-        self._db.executemany("DELETE FROM pieces WHERE n = ?", [(n,) for n in ns])
-        self._db.executemany("DELETE FROM fresh WHERE n = ?", [(n,) for n in ns])
-        self._db.executemany("INSERT INTO gone VALUES (?)", [(n,) for n in ns if n < end])
+    def remove(self, state: State, ids: Collection[str]) -> tuple[State, list[int]]:
+        """Takes out the pieces of these ids; the state after that, and the texts' n."""
+        ns = [row[0] for row in self._among("SELECT n FROM pieces WHERE id IN", list(ids))]
+        self._db.executemany("DELETE FROM pieces WHERE id = ?", [(id,) for id in ids])
+        return replace(state, pieces=state.pieces - len(ns), removals=state.removals + len(ns)), ns
+
+    def forget(self, state: State, ns: Sequence[int]) -> tuple[State, list[str]]:
+        """Takes out those of the texts that stand nowhere; the state after that, and their keys."""
+        used = {row[0] for row in self._among("SELECT DISTINCT n FROM pieces WHERE n IN", ns)}
+        unused = [n for n in dict.fromkeys(ns) if n not in used]
+        keys = [row[0] for row in self._among("SELECT key FROM texts WHERE n IN", unused)]
+        self._db.executemany("DELETE FROM texts WHERE n = ?", [(n,) for n in unused])
+        self._db.executemany("DELETE FROM fresh WHERE n = ?", [(n,) for n in unused])
+        self._db.executemany("INSERT INTO gone VALUES (?)", [(n,) for n in unused if n < state.graph.end])
+        return replace(state, texts=state.texts - len(keys)), keys
 
     def gone(self) -> list[int]:
-        """The entries that were taken out and are still in the graph."""
-        return [n for (n,) in self._db.execute("SELECT n FROM gone")]
-
-    def unused(self, keys: Collection[str]) -> list[str]:
-        """Those of the keys that no entry has."""
-        used = {row[0] for row in self._among("SELECT key FROM pieces WHERE key IN", list(keys))}
-        return [key for key in keys if key not in used]
+        """The texts that stand nowhere any more and are still in the graph."""
+        return [n for (n,) in self._db.execute("SELECT n FROM gone ORDER BY n")]
 
     def covered(self, end: int) -> None:
-        """The entries before n = `end` are in a graph now, and those that were taken out are not."""
+        """The texts before n = `end` are in a graph now, and those that stand nowhere are not."""
         self._db.execute("DELETE FROM fresh WHERE n < ?", (end,))
         self._db.execute("DELETE FROM gone")
 
     def clear(self) -> None:
         """Takes out all there is."""
-        for table in ("pieces", "fresh", "gone", "state"):
+        for table in ("texts", "pieces", "fresh", "gone", "state"):
             self._db.execute(f"DELETE FROM {table}")
 
     def _among(self, query: str, values: Sequence[int] | Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -239,13 +272,32 @@ def broken(error: sqlite3.Error) -> bool:
     return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 
-def _sum(n: int, entry: Entry) -> int:
-    return crc32(repr((n, *entry)).encode("utf-8", "backslashreplace"))
+_ENTRY = "id, piece, position, n, pieces.sum, key, texts.sum"
 
 
 def _entry(row: Sequence[Any]) -> Entry:
-    n, *told, found = row
-    entry = Entry(*told)  # SQLite may hold anything: the checksum tells
-    if _sum(n, entry) != found:
-        raise Damaged(f"{FILE}: entry {n}")
-    return entry
+    """SQLite may hold anything: the checksums tell."""
+    id, piece, position, n, sum, key, key_sum = row
+    if _sum(id, piece, position, n) != sum:
+        raise Damaged(f"{FILE}: a piece of text {n}")
+    return Entry(position, id, piece, _key(n, key, key_sum))
+
+
+def _key(n: Any, key: Any, sum: Any) -> str:
+    if _sum(n, key) != sum:
+        raise Damaged(f"{FILE}: text {n}")
+    return str(key)
+
+
+def _vector(n: Any, vector: Any, sum: Any) -> bytes:
+    if not isinstance(vector, bytes) or crc32(vector) != sum:
+        raise Damaged(f"{FILE}: the vector of text {n}")
+    return vector
+
+
+def _sum(*values: object) -> int:
+    return crc32(repr(values).encode("utf-8", "backslashreplace"))
+
+
+def _keys(entries: Sequence[Entry]) -> list[str]:
+    return list(dict.fromkeys(entry.key for entry in entries))

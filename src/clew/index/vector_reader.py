@@ -15,7 +15,7 @@ from clew.index.shelf import FILE, Shelf, State
 from clew.index.vector_writer import load
 
 CANDIDATES = 100
-"""Entries, at least, that are taken from the graph to be scored by their stored vectors."""
+"""Texts, at least, that are taken from the graph to be scored by their stored vectors."""
 
 TIMES = 4
 """How many times as many candidates as results are wanted."""
@@ -56,7 +56,7 @@ class Reader:
                 self._refresh()
             except FileNotFoundError:  # the graph has been replaced
                 self._seen = (0, 0)
-            except (Damaged, sqlite3.Error) as error:
+            except (Damaged, sqlite3.Error, OSError) as error:
                 self._nothing(str(error))
                 return
             else:
@@ -80,28 +80,28 @@ class Reader:
         scored = self._flat.best(query, k, ids)
         if self._nearby is not None:
             if ids is None:
-                found = self._shelf.entries(self._nearby.nearest(query, max(CANDIDATES, TIMES * k)))
+                ns = self._nearby.nearest(query, max(CANDIDATES, TIMES * k))
+                found = self._shelf.newest(ns, k + len(self._hidden))
             else:
-                held = self._shelf.of_ids(ids)
-                found = {n: entry for n, entry in held.items() if n < self.state.graph.end}
-            scored += self._scored(query, [entry for entry in found.values() if entry.id not in self._hidden])
+                found = self._shelf.folded(ids, self.state.graph.end)
+            scored += self._scored(query, [entry for entry in found if entry.id not in self._hidden])
         return sorted(scored)[:k]
 
     def _scored(self, query: Floats, entries: list[Entry]) -> list[Scored]:
-        held = self._texts.vectors.held([entry.key for entry in entries])
-        lost = [entry for entry in entries if entry.key not in held]
-        if lost:
-            raise Lost(f"{len(lost)} of {len(entries)} entries, {lost[0].id!r} among them")
-        if not entries:
+        keys = list({entry.key for entry in entries})
+        held = self._texts.vectors.held(keys)
+        if len(held) < len(keys):
+            raise Lost(f"{len(keys) - len(held)} of {len(keys)} texts")
+        if not keys:
             return []
-        rows = unpacked([held[entry.key] for entry in entries])
-        scores = exact(rows, query)
-        return [Scored.of(s, e) for s, e, row in zip(scores, entries, rows, strict=True) if row.any()]
+        rows = unpacked([held[key] for key in keys])
+        scores = dict(zip(keys, exact(rows, query), strict=True))
+        return [Scored.of(scores[entry.key], entry) for entry in entries]
 
     def _refresh(self) -> None:
         try:
             inode = (self._folder / FILE).stat().st_ino
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             self._nothing("")
             return
         if self._shelf is None or inode != self._seen[0]:
@@ -125,12 +125,8 @@ class Reader:
         if old is None or old.graph.file != state.graph.file:
             self._nearby = load(self._folder, state.graph) if state.graph.file else None
         if old is None or old.graph != state.graph or old.removals != state.removals or self._hidden:
-            self._flat, self._hidden = Flat(), set()
-            start = state.graph.end
-        else:
-            start = old.next
-        _, entries, vectors = shelf.fresh(start)
-        self._flat.add(entries, vectors)
+            self._flat, self._hidden, old = Flat(), set(), None
+        self._flat.add(*shelf.unfolded(old.position if old else -1))
         self.state, self.damage = state, ""
 
     def _nothing(self, damage: str) -> None:

@@ -20,8 +20,8 @@ BATCH = 1_000
 """Rows that are taken in together."""
 
 EXACT = 20_000
-"""Entries, at most, that are compared one by one when all has been read; more go into a graph. To compare so many
-takes 2 ms here, about what a graph takes for its candidates and their vectors; with five times as many it is 20 ms."""
+"""Texts, at most, that are compared one by one when all has been read; more go into a graph. To compare so many takes
+2 ms, about what a graph takes for its candidates and their vectors; with five times as many it is 20 ms."""
 
 GROWTH = 4
 """While much is read, the graph is written anew when there is a quarter more: its file is written as a whole."""
@@ -113,24 +113,17 @@ def _take(shelf: Shelf, texts: Texts, state: State, rows: list[Row], progress: P
     position = rows[-1].position
     mark = texts.mark(position)
     with filing(), shelf.writing():
-        old = shelf.of_ids(last)
-        shelf.remove(list(old), state.graph.end)
-        shelf.add(state.next, entries, vectors)
-        texts.vectors.forget(shelf.unused({entry.key for entry in old.values()}))
-        state = replace(
-            state,
-            position=position,
-            mark=mark,
-            next=state.next + len(entries),
-            pieces=state.pieces - len(old) + len(entries),
-            removals=state.removals + len(old),
-        )
+        state, before = shelf.remove(state, last)
+        state = shelf.add(state, entries, vectors)
+        state, forgotten = shelf.forget(state, before)
+        texts.vectors.forget(forgotten)
+        state = replace(state, position=position, mark=mark)
         shelf.put(state)
     return state
 
 
 def _fold(shelf: Shelf, folder: Path, texts: Texts, state: State) -> State:
-    """Has all entries in a graph, and nothing else. Entries are added in the order of n by one thread."""
+    """Has all texts in a graph, and nothing else. They are added in the order of n."""
     with filing():
         return _folded(shelf, folder, texts, state)
 
@@ -139,12 +132,12 @@ def _folded(shelf: Shelf, folder: Path, texts: Texts, state: State) -> State:
     old, gone = state.graph, shelf.gone()
     erased = old.gone + len(gone)
     nearby: Nearby | None = None
-    if old.file and erased * GROWTH < state.pieces:
+    if old.file and erased * GROWTH < state.texts:
         nearby = load(folder, old, write=True)
         nearby.erase(gone)
-        parts = _fresh(shelf, old.end)
+        parts = shelf.fresh(old.end, CHUNK)
     else:
-        erased, parts = 0, _all(shelf, texts, state)
+        erased, parts = 0, _all(shelf, texts)
     for ns, vectors in parts:
         rows = unpacked(vectors)
         nearby = nearby or Nearby.new(rows)
@@ -161,21 +154,12 @@ def _folded(shelf: Shelf, folder: Path, texts: Texts, state: State) -> State:
     return state
 
 
-def _fresh(shelf: Shelf, start: int) -> Iterator[tuple[list[int], list[bytes]]]:
-    while True:
-        ns, _, vectors = shelf.fresh(start, CHUNK)
-        if not ns:
-            return
-        yield ns, vectors
-        start = ns[-1] + 1
-
-
-def _all(shelf: Shelf, texts: Texts, state: State) -> Iterator[tuple[list[int], list[bytes]]]:
-    """Every entry with its vector as it is stored. Raises `Damaged` when that is no longer there."""
-    for ns, keys in shelf.batches(0, state.next, CHUNK):
+def _all(shelf: Shelf, texts: Texts) -> Iterator[tuple[list[int], list[bytes]]]:
+    """Every text with its vector as it is stored. Raises `Damaged` when that is no longer there."""
+    for ns, keys in shelf.texts(CHUNK):
         held = texts.vectors.held(keys)
         if any(key not in held for key in keys):
-            raise Damaged("the store has no vectors of some entries")
+            raise Damaged("the store has no vectors of some texts")
         yield ns, [held[key] for key in keys]
 
 
