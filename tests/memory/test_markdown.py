@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -79,6 +80,20 @@ def test_any_records_survive_the_file(records: list[MemoryRecord], windows: bool
     found = read(text.replace("\n", "\r\n") if windows and "\r" not in text else text).records
     for record, back in zip(records, found, strict=True):
         assert sanitized(replace(record, sources=tuple(record.sources)))[0] == back
+
+
+@given(st.lists(RECORDS | st.text(max_size=20) | st.sampled_from(["\n## By hand\n\ntext", "`" * 3]), max_size=5))
+def test_what_is_added_need_not_be_read_again(steps: list[MemoryRecord | str]) -> None:
+    """Texts are what others put at the end of the file meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        memory = MarkdownFileMemory(Path(folder) / "m.md", clock=lambda: 1.0)
+        for step in steps:
+            if isinstance(step, str):
+                with memory.path.open("a", encoding="utf-8", errors="replace", newline="") as file:
+                    file.write(step)
+            else:
+                memory.append(step)
+            assert memory.records == MarkdownFileMemory(memory.path).records
 
 
 @given(st.text() | st.lists(SIMPLE | st.sampled_from(["## Step 1 · user", "- time_utc: x", "```text"])).map("\n".join))

@@ -46,7 +46,7 @@ class MarkdownFileMemory(Memory):
         self.path = Path(path)
         self.max_in_memory = max_in_memory
         self._clock = clock
-        self._seen: tuple[int, ...] | None = None
+        self._seen: tuple[int, int, int] | None = None
         self._document = read("")
         self._raw: MarkdownRaw | None = None
         if faithful:
@@ -70,7 +70,7 @@ class MarkdownFileMemory(Memory):
         with locked(self.path):
             document = self._read()
             if document.find(made.id) is None and made.id not in document.forgotten:
-                appended(self.path, document.ending() + write(made))
+                self._append(document, document.ending() + write(made))
 
     def retrieve(self, query: Query | None = None, state: Any = None, observation: Any = None) -> list[MemoryRecord]:
         if self._raw:
@@ -111,6 +111,7 @@ class MarkdownFileMemory(Memory):
         """Makes these the records of the file. Raises `WouldLose` when they are fewer than it holds."""
         kept = [replace(r, id=_id(r.id)) for r in records if r.text.strip()]
         with locked(self.path):
+            self._seen = None
             document = self._read()
             if len(kept) < len(document.sections) and not force:
                 raise WouldLose(str(self.path), len(document.sections), len(kept))
@@ -123,7 +124,18 @@ class MarkdownFileMemory(Memory):
         records = self._read().records
         return records[-self.max_in_memory :] if self.max_in_memory > 0 else records
 
+    def _append(self, document: Document, text: str) -> None:
+        """Adds a text to the file, of which the document is known to be what it holds; it is not read again for that,
+        unless another one wrote meanwhile (who edits by hand holds no lock)."""
+        torn = document.sections and not document.sections[-1].whole
+        size = self._seen[1] + len(text.encode()) if self._seen else -1
+        appended(self.path, text)
+        seen = _stamp(self.path.stat())
+        if seen[1] == size and not torn:
+            self._document, self._seen = document.added(text), seen
+
     def _found(self, id: str) -> tuple[Document, Any]:
+        self._seen = None  # what is to be replaced is read to the letter
         document = self._read()
         section = document.find(id)
         if section is None:
@@ -134,14 +146,18 @@ class MarkdownFileMemory(Memory):
         """The file as it is now; parsed again only when it has changed."""
         try:
             with self.path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                now = (found.st_ino, found.st_size, found.st_mtime_ns)
+                now = _stamp(os.fstat(file.fileno()))
                 if now != self._seen:
                     self._document = read(file.read().decode("utf-8", "replace"))
                     self._seen = now
         except FileNotFoundError:
             self._document, self._seen = read(""), None
         return self._document
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+    """Changes whenever the file does."""
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _id(id: str) -> str:

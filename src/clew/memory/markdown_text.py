@@ -73,6 +73,12 @@ class Document(Struct, frozen=True):
         """The text with another in the place of a section."""
         return self.text[: section.start] + text + self.text[section.end :]
 
+    def added(self, text: str) -> Document:
+        """The document with whole sections after it, which have ids of their own: only these are read."""
+        end = len(self.text)
+        new = (Section(s.record, end + s.start, end + s.end, s.whole) for s in read(text).sections)
+        return Document(self.text + text, (*self.sections, *new), self.forgotten)
+
     def ending(self) -> str:
         """What must come before a section that is put at the end."""
         if not self.text:
