@@ -145,7 +145,7 @@ class InHistory(Conversation):
         query["max_tokens"] = min(query.get("max_tokens", budget), budget, self._limit or budget)
         found = yield Do(lambda: self.history.retrieve(query, state, observation))
         shown = [m if isinstance(m, HistoryMessage) else _message(m) for m in found]
-        shown = [m for m in shown if m.role and m.content]
+        shown = [m for m in shown if m.role and (m.content or m.metadata.get("tool_calls"))]
         self._shown = sum(self.counter.text(m.text) for m in shown)
         events = self.history.consume_runtime_events()
         metadata = self.history.get_last_message_metadata()

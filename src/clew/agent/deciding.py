@@ -16,7 +16,7 @@ from clew.messages import Message, Text, user
 from clew.models.base import ModelCall, Reply
 from clew.sessions.overflow import is_overflow
 
-OVERFLOWS = 3
+OVERFLOWS = 8
 """Times that one step makes its request smaller after an overflow, as long as that helps."""
 
 

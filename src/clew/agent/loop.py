@@ -25,7 +25,7 @@ from clew.sessions.overflow import is_overflow
 def looped(run: Run) -> Loop[Result]:
     """The whole run."""
     yield from _begun(run)
-    stop: StopReason | None = None
+    stop = run.stop
     while stop is None:
         stop = run.exhausted()
         if stop is None:
@@ -77,7 +77,7 @@ def _stepped(run: Run) -> Loop[StopReason | None]:
     except (ModelError, ContextOverflow) as error:
         return (yield from _failed(run, error))
     run.records.append(step)
-    _done(run, observation)
+    _done(run, observation, stop)
     return stop
 
 
@@ -119,13 +119,13 @@ def _worth_another_try(error: ClewError) -> bool:
     return error.retryable or (isinstance(error, BadReply) and error.meta.get("status") is None)
 
 
-def _done(run: Run, observation: Observation) -> None:
+def _done(run: Run, observation: Observation, stop: StopReason | None = None) -> None:
     """The step is over: one entry says what it came to, and the next one begins from there."""
     run.observation = observation
     run.state = replace(run.state, current_step=run.step + 1)
     run.totals = replace(run.totals, steps=run.step + 1)
     kept = replace(run.totals, seconds=run.seconds)
-    seen = {"error": observation.error, "env": observation.env}
+    seen = {"error": observation.error, "env": observation.env, "stop": stop}
     draft = {"run": run.id, "step": observation.step, "state": run.state, "totals": kept, **seen}
     run.conversation.session.append_many([trace.note(trace.STEP, draft)])
     run.said = {}

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.agent.conversation import Conversation
 from clew.memory.records import MemoryRecord, digest
@@ -54,7 +55,7 @@ def within(records: Sequence[MemoryRecord], tokens: int, counter: TokenCounter) 
         taken.append(record)
     if by_worth and not taken:
         first = by_worth[0]
-        room = tokens - _size([clipped(first, 0, counter)], counter)
+        room = tokens - _size([replace(first, content="")], counter)
         taken = [clipped(first, room, counter)] if room > 0 else []
     return taken[::-1] if in_time and len(records) > 1 else taken
 

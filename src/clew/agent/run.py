@@ -37,6 +37,7 @@ class Run:
         self.started = time.monotonic()
         self.observation = Observation()
         self.error: ClewError | None = None
+        self.stop: StopReason | None = None
         self.said: dict[str, Entry] = {}
         self.schemas = tuple(tool.schema for tool in self.tools.values())
         self.conversation.session.offer(self.schemas)
@@ -65,6 +66,7 @@ class Run:
         if found.last:
             last, results = found.last, tuple(trace.results(found.before))
             self.observation = Observation(last["step"], results, last["error"], last["env"])
+            self.stop = StopReason(last["stop"]) if last["stop"] else None
         self.resumed = True
 
     # -- the session

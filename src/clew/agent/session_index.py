@@ -6,7 +6,9 @@ it is there.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,18 +50,14 @@ class Spoken(Struct, frozen=True):
     tool: str = ""
 
 
-class SessionIndex:
-    """Finds what was said in a session. `folder` keeps the index for the next time; without one it is made anew."""
+class _Rows:
+    """The log of a session as an index reads it. (It does not hold the index: that goes when nobody uses it.)"""
 
-    def __init__(self, session: Session, folder: Path | None = None) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._own = tempfile.TemporaryDirectory(prefix="clew-index-") if folder is None else None
-        place = Path(self._own.name) if self._own else folder
-        assert place is not None
-        self._index = FullText(place, self, FIELDS, FACETS)
 
     def rows(self, namespace: str, after: int) -> Iterator[Row]:
-        """The entries after an id, as the index reads them."""
+        """The entries after an id."""
         for entry in self._session.entries(after):
             said = spoken(entry)
             if said is None:
@@ -67,6 +65,17 @@ class SessionIndex:
             cut = [said.text[p.start : p.end] for p in pieces(said.text)]
             facets = {"role": said.role, "tool": said.tool}
             yield Row(entry.id, str(entry.id), tuple({"text": text} for text in cut), facets)
+
+
+class SessionIndex:
+    """Finds what was said in a session. `folder` keeps the index for the next time; without one it is made anew."""
+
+    def __init__(self, session: Session, folder: Path | None = None) -> None:
+        self._session = session
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="clew-index-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._index = FullText(folder, _Rows(session), FIELDS, FACETS)
 
     def search(self, query: str, k: int = 10) -> list[Found]:
         """The `k` best entries for a query: words, "a phrase", AND, OR, NOT, `role:user`, `tool:bash`."""
@@ -88,11 +97,6 @@ class SessionIndex:
     def entry(self, id: int) -> Entry | None:
         """The entry with this id, None if there is none."""
         return next((e for e in self._session.entries(id - 1) if e.id == id), None) if id > 0 else None
-
-    def close(self) -> None:
-        """Deletes an index that is not kept."""
-        if self._own:
-            self._own.cleanup()
 
 
 def spoken(entry: Entry) -> Spoken | None:

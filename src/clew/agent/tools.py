@@ -250,10 +250,10 @@ def output(value: Any) -> Output:
 
 
 def bounded(text: str, tokens: int, counter: TokenCounter) -> str:
-    """The text in about so many tokens: head, a marker that counts what is left out, tail."""
-    keep = min(len(text), 4 * tokens)
-    short = text if counter.text(text[: 8 * tokens + 8]) <= tokens and len(text) <= keep else head_tail(text, keep)
-    while counter.text(short) > tokens and keep > 0:
-        keep = keep * 3 // 4
+    """The text in so many tokens: head, a marker that counts what is left out, tail. Short texts stay as they are."""
+    keep = 16 * tokens  # longer texts are never worth counting whole: no script has so many characters to a token
+    short = text if len(text) <= keep else head_tail(text, keep)
+    while keep > 0 and counter.text(short) > tokens:
+        keep = min(len(text), keep) * 3 // 4
         short = head_tail(text, keep)
     return short
