@@ -107,6 +107,20 @@ def test_c21_the_model_cannot_delete_what_it_does_not_name_rightly() -> None:
     assert {claim.metadata["doubt"] for claim in memory.claims} == {"nothing is known under this key"}
 
 
+def test_c21_what_is_told_under_a_broken_or_spaced_key_can_be_deleted() -> None:
+    answers = [
+        '{"facts":[{"op":"set","key":"na\\ud800me","value":"Bob"}, {"op":"set","key":" city ","value":" Oslo"}]}'
+    ]
+    memory = EntityMemory(Scripted(answers))
+    memory.append(user("I am Bob of Oslo"))
+    memory.extract()
+    memory.set("x\ud800", "y")
+    assert memory.entities == {"na\ufffdme": "Bob", "city": "Oslo", "x\ufffd": "y"}
+    for key in list(memory.entities):
+        memory.delete(key)
+    assert memory.entities == {}
+
+
 # -- C22: stale facts, no dates
 
 

@@ -20,6 +20,7 @@ from clew.memory.log import RecordLog
 from clew.memory.records import MemoryRecord, Source, digest, identity
 from clew.memory.stream import Stream
 from clew.memory.tutorial_raw import WINDOW, EntityRaw
+from clew.messages import sanitized
 from clew.models.base import Model
 from clew.models.steps import Offline, Steps, arun, run
 
@@ -277,14 +278,15 @@ class EntityMemory(Memory):
     def _put(self, op: str, key: str, value: str, sources: tuple[Source, ...], speaker: str) -> MemoryRecord:
         if not key.strip() or not value.strip():
             raise UnknownName("a fact needs a key and a value; to end one, delete its key")
-        record = _record(ENTITY, Fact("set" if op == "set" else "replace", key, value), sources, speaker, 0)
+        fact = sanitized(Fact("set" if op == "set" else "replace", key, value))[0]
+        record = replace(_record(ENTITY, fact, sources, speaker, 0), id=entity_id(fact.key))
 
         def decide(known: Known, now: Clock) -> Iterator[Change]:
             at = now()
-            yield change(at, Opened(self.log.whole(replace(record, id=entity_id(key), valid_from=at))))
+            yield change(at, Opened(self.log.whole(replace(record, valid_from=at))))
 
         self.log.commit(decide)
-        return self.log.newest(entity_id(key))
+        return self.log.newest(record.id)
 
     def _claim(self, id: str) -> MemoryRecord:
         claim = self.log.get(id)

@@ -15,7 +15,7 @@ from clew.memory.grounds import grounded, related, terms
 from clew.memory.prompts import prompt
 from clew.memory.records import MemoryRecord, folded
 from clew.memory.render import unrecalled
-from clew.messages import Message, Text, system, user
+from clew.messages import Message, Text, sanitized, system, user
 from clew.models.base import ModelCall, answer_text
 from clew.models.steps import Steps
 from clew.policies.fences import fenced
@@ -102,8 +102,9 @@ def facts_in(answer: str) -> list[Fact]:
             raise BadReply(f"the answer does not have the shape asked for: {error}", raw=answer) from error
     else:
         facts = [_plain(key, value, answer) for key, value in found.items()]
+    facts = [sanitized(replace(f, key=f.key.strip(), value=f.value.strip()))[0] for f in facts]
     for fact in facts:
-        if not fact.key.strip() or (fact.op != "delete" and not fact.value.strip()):
+        if not fact.key or (fact.op != "delete" and not fact.value):
             raise BadReply("the answer has a fact without a key or value", raw=answer)
     return facts
 
