@@ -181,7 +181,7 @@ class Folded:
         found = {}
         for uid in uids:
             version = self._versions.get(uid)
-            if version is not None and version.session:
+            if version is not None and version.session and len(self._sessions[version.session]) > 1:
                 session, place = self._sessions[version.session], version.place
                 near = range(max(place - distance, 0), min(place + distance + 1, len(session)))
                 found[uid] = [(session[i], i - place) for i in near if i != place]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from sqlalchemy import BindParameter, Connection, Row, bindparam, insert, select, text, update
-from sqlalchemy.sql import Executable
+from sqlalchemy import BindParameter, Connection, bindparam, insert, select, text, update
 
+from clew.storage.prepared import Prepared
 from clew.storage.rows import ChangeRow
 from clew.storage.schema import changes, heads
-from clew.storage.statements import BATCH, raw
+from clew.storage.statements import raw
 from clew.storage.store import Store
 
 READ = 5_000
@@ -19,28 +19,33 @@ READ = 5_000
 _MINE = changes.c.namespace == bindparam("of")
 _COLUMNS = [raw(changes.c[name]) for name in ChangeRow._fields]
 _SOME: BindParameter[str] = bindparam("some", expanding=True)
-_AFTER = (
+_FOLLOWING = (
     select(*_COLUMNS).where(_MINE, changes.c.position > bindparam("after")).order_by(changes.c.position).limit(READ)
 )
-_AFTER_OF_KINDS = _AFTER.where(changes.c.kind.in_(bindparam("kinds", expanding=True)))
-_HERE = select(changes.c.uid).where(_MINE, changes.c.uid.in_(_SOME))
-_UID = select(changes.c.uid).where(_MINE, changes.c.position == bindparam("place"))
-_ABOUT = select(changes.c.record).where(_MINE, changes.c.topic.in_(_SOME), changes.c.topic != text("''")).distinct()
-_OF_RECORDS = select(*_COLUMNS).where(_MINE, changes.c.record.in_(_SOME))
-_OF_KEYS = select(*_COLUMNS).where(_MINE, changes.c.key.in_(_SOME), changes.c.key != text("''"))
-_ADD = insert(changes)
-_REPLACE = (
+_AFTER = Prepared(_FOLLOWING)
+_AFTER_OF_KINDS = Prepared(_FOLLOWING.where(changes.c.kind.in_(bindparam("kinds", expanding=True))))
+_HERE = Prepared(select(changes.c.uid).where(_MINE, changes.c.uid.in_(_SOME)))
+_UID = Prepared(select(changes.c.uid).where(_MINE, changes.c.position == bindparam("place")))
+_ABOUT = Prepared(
+    select(changes.c.record).where(_MINE, changes.c.topic.in_(_SOME), changes.c.topic != text("''")).distinct()
+)
+_OF_RECORDS = Prepared(select(*_COLUMNS).where(_MINE, changes.c.record.in_(_SOME)))
+_OF_KEYS = Prepared(select(*_COLUMNS).where(_MINE, changes.c.key.in_(_SOME), changes.c.key != text("''")))
+_ADD = Prepared(insert(changes))
+_REPLACE = Prepared(
     update(changes)
     .where(_MINE, changes.c.position == bindparam("place"))
     .values(kind=bindparam("new_kind"), topic=bindparam("new_topic"), body=bindparam("new_body"))
 )
-_HEAD = select(heads.c.position, heads.c.at).where(heads.c.namespace == bindparam("of"))
-_MOVE = (
+_HEAD = Prepared(select(heads.c.position, heads.c.at).where(heads.c.namespace == bindparam("of")))
+_MOVE = Prepared(
     update(heads)
     .where(heads.c.namespace == bindparam("of"))
     .values(position=bindparam("new_position"), at=bindparam("new_at"))
 )
-_BEGIN = insert(heads).values(namespace=bindparam("of"), position=bindparam("new_position"), at=bindparam("new_at"))
+_BEGIN = Prepared(
+    insert(heads).values(namespace=bindparam("of"), position=bindparam("new_position"), at=bindparam("new_at"))
+)
 
 
 class Head(NamedTuple):
@@ -94,9 +99,9 @@ class Changes:
 
     def batches(self, position: int, kinds: Sequence[str] = ()) -> Iterator[list[ChangeRow]]:
         """The same, read some at a time; of some kinds, or all."""
-        statement = _AFTER_OF_KINDS if kinds else _AFTER
+        statement, chosen = (_AFTER_OF_KINDS, {"kinds": kinds}) if kinds else (_AFTER, {})
         while True:
-            found = self.store.read(statement, {**self._mine, "after": position, "kinds": kinds})
+            found = statement.read(self.store, {**self._mine, "after": position, **chosen})
             yield [ChangeRow._make(row) for row in found]
             if len(found) < READ:
                 return
@@ -129,49 +134,45 @@ class Changes:
 
     def uid(self, position: int) -> str:
         """What stands at a position; "" for nothing."""
-        found = self.store.read(_UID, {**self._mine, "place": position})
+        found = _UID.read(self.store, {**self._mine, "place": position})
         return found[0][0] if found else ""
 
     # -- inside a transaction
 
     def head(self, db: Connection) -> Head:
         """Where the log stands."""
-        found = db.execute(_HEAD, self._mine).first()
-        return Head(0, 0.0) if found is None else Head(found[0], found[1])
+        found = _HEAD.run(db, self._mine).first()
+        return Head(0, 0.0) if found is None else Head._make(found)
 
     def here(self, db: Connection, uids: Sequence[str]) -> list[str]:
         """Which of these changes are here already."""
-        return [row[0] for row in self._each(db, _HERE, uids)]
+        return [row[0] for row in _HERE.each(db, self._mine, uids)]
 
     def of_records(self, db: Connection, ids: Sequence[str]) -> list[ChangeRow]:
         """All changes of these records."""
-        return [ChangeRow._make(row) for row in self._each(db, _OF_RECORDS, ids)]
+        return [ChangeRow._make(row) for row in _OF_RECORDS.each(db, self._mine, ids)]
 
     def of_keys(self, db: Connection, keys: Sequence[str]) -> list[ChangeRow]:
         """All changes that were asked for under these keys."""
-        return [ChangeRow._make(row) for row in self._each(db, _OF_KEYS, keys)]
+        return [ChangeRow._make(row) for row in _OF_KEYS.each(db, self._mine, keys)]
 
     def about(self, db: Connection, topics: Sequence[str]) -> list[str]:
         """The records with a change that has one of these topics."""
-        return [row[0] for row in self._each(db, _ABOUT, topics)]
+        return [row[0] for row in _ABOUT.each(db, self._mine, topics)]
 
     def add(self, db: Connection, head: Head, rows: Sequence[ChangeRow]) -> Head:
         """Adds changes that follow the head, by their positions; where the log stands then."""
         if not rows:
             return head
-        db.execute(_ADD, [{"namespace": self.namespace, **row._asdict()} for row in rows])
+        _ADD.add(db, [(self.namespace, *row) for row in rows])
         new = Head(rows[-1].position, max(head.at, *(row.at for row in rows)))
         moved = {**self._mine, "new_position": new.position, "new_at": new.at}
-        if db.execute(_MOVE, moved).rowcount == 0:
-            db.execute(_BEGIN, moved)
+        if _MOVE.run(db, moved).rowcount == 0:
+            _BEGIN.run(db, moved)
         return new
 
     def replace(self, db: Connection, rows: Sequence[ChangeRow]) -> None:
         """Puts these in the place of the changes at their positions."""
         for row in rows:
             new = {"new_kind": row.kind, "new_topic": row.topic, "new_body": row.body}
-            db.execute(_REPLACE, {**self._mine, "place": row.position, **new})
-
-    def _each(self, db: Connection, statement: Executable, some: Sequence[str]) -> Iterator[Row[Any]]:
-        for start in range(0, len(some), BATCH):
-            yield from db.execute(statement, {**self._mine, "some": some[start : start + BATCH]})
+            _REPLACE.run(db, {**self._mine, "place": row.position, **new})

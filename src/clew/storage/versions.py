@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Connection, and_, bindparam, delete, insert, select, text, union_all, update
 
+from clew.storage.prepared import Prepared
 from clew.storage.rows import FoundRow, VersionRow
 from clew.storage.schema import changes, marks, versions
 from clew.storage.statements import BATCH, raw
@@ -26,49 +27,52 @@ _COLUMNS = [raw(versions.c[name]) for name in VersionRow._fields]
 _OPENING = and_(changes.c.namespace == versions.c.namespace, changes.c.position == versions.c.position)
 _FOUND = select(*_COLUMNS, raw(changes.c.uid), raw(changes.c.body)).join_from(versions, changes, _OPENING).where(_MINE)
 _HOLDS = and_(versions.c.since <= bindparam("at"), versions.c.until > bindparam("at"))
-_RECORD = _FOUND.where(versions.c.record == bindparam("id"), _HOLDS)
+_RECORD = Prepared(_FOUND.where(versions.c.record == bindparam("id"), _HOLDS))
 _ORDER = (versions.c.created, versions.c.born)
-_RECORDS = _FOUND.where(_HOLDS).order_by(*_ORDER)
-_RECORDS_OF = _RECORDS.where(versions.c.kind.in_(bindparam("kinds", expanding=True)))
+_SHOWN = _FOUND.where(_HOLDS).order_by(*_ORDER)
+_RECORDS = Prepared(_SHOWN)
+_RECORDS_OF = Prepared(_SHOWN.where(versions.c.kind.in_(bindparam("kinds", expanding=True))))
 _BEFORE = and_(
     versions.c.created <= bindparam("created"),
     (versions.c.created < bindparam("created")) | (versions.c.born < bindparam("born")),
 )
-_LATEST = (
+_LATEST = Prepared(
     _FOUND.where(versions.c.kind == bindparam("kind"), _HOLDS, _BEFORE)
     .order_by(versions.c.created.desc(), versions.c.born.desc())
     .limit(bindparam("most"))
 )
-_IDS = (
+_IDS = Prepared(
     select(versions.c.record)
     .where(_MINE, versions.c.kind == bindparam("kind"))
     .group_by(versions.c.record, *_ORDER)
     .order_by(*_ORDER)
 )
-_PLACES = (  # first, and by itself: beside it a planner would rather begin with all versions there are
+_PLACES = Prepared(  # first, and by itself: beside it a planner would rather begin with all versions there are
     select(raw(changes.c.uid), raw(changes.c.record), raw(changes.c.position)).where(
         changes.c.namespace == bindparam("of"), changes.c.uid.in_(_SOME)
     )
 )
 _OF_SOME = and_(_MINE, versions.c.record.in_(_SOME))
-_HELD = _FOUND.where(_OF_SOME, _HOLDS)
-_MARK = select(marks.c.after).where(marks.c.namespace == bindparam("of"), marks.c.name == bindparam("name"))
+_HELD = Prepared(_FOUND.where(_OF_SOME, _HOLDS))
+_MARK = Prepared(select(marks.c.after).where(marks.c.namespace == bindparam("of"), marks.c.name == bindparam("name")))
 
-_OF_RECORDS = select(*_COLUMNS).where(_MINE, versions.c.record.in_(_SOME))
+_OF_RECORDS = Prepared(select(*_COLUMNS).where(_MINE, versions.c.record.in_(_SOME)))
 _PLACE = and_(_MINE, versions.c.record == bindparam("of_record"), versions.c.position == bindparam("place"))
-_ADD = insert(versions)
+_ADD = Prepared(insert(versions))
 _NEW: Mapping[str, BindParameter[Any]] = {
     name: bindparam(f"new_{name}") for name in VersionRow._fields if name not in ("record", "position")
 }
-_CHANGE = update(versions).where(_PLACE).values(**_NEW)
-_REMOVE = delete(versions).where(_PLACE)
-_USE = (
+_CHANGE = Prepared(update(versions).where(_PLACE).values(**_NEW))
+_REMOVE = Prepared(delete(versions).where(_PLACE))
+_USE = Prepared(
     update(versions)
     .where(_MINE, versions.c.record == bindparam("of_record"))
     .values(uses=versions.c.uses + bindparam("more"), changed=bindparam("new_changed"))
 )
-_NEW_MARK = insert(marks).values(namespace=bindparam("of"), name=bindparam("name"), after=bindparam("new_after"))
-_MOVE_MARK = (
+_NEW_MARK = Prepared(
+    insert(marks).values(namespace=bindparam("of"), name=bindparam("name"), after=bindparam("new_after"))
+)
+_MOVE_MARK = Prepared(
     update(marks)
     .where(marks.c.namespace == bindparam("of"), marks.c.name == bindparam("of_name"))
     .values(after=bindparam("new_after"))
@@ -76,7 +80,7 @@ _MOVE_MARK = (
 
 
 @cache
-def _around(distance: int) -> Any:
+def _around(distance: int) -> Prepared:
     """Of versions their position, and position and uid of those next to each in its session.
 
     Each neighbour is a step in the index of the session: it does not matter how long the session is.
@@ -101,7 +105,7 @@ def _around(distance: int) -> Any:
             .join_from(versions, told, its_own)
             .where(_OF_SOME, versions.c.session != text("''"))
         )
-    return union_all(*parts)
+    return Prepared(union_all(*parts))
 
 
 class Versions:
@@ -115,20 +119,20 @@ class Versions:
 
     def record(self, id: str, at: float) -> FoundRow | None:
         """The version of a record that is shown at a time."""
-        found = self.store.read(_RECORD, {**self._mine, "id": id, "at": at})
+        found = _RECORD.read(self.store, {**self._mine, "id": id, "at": at})
         return _found(found[0]) if found else None
 
     def records(self, at: float, kinds: Sequence[str]) -> list[FoundRow]:
         """The versions that are shown at a time, of some kinds or all; those of records known first come first."""
-        chosen = {**self._mine, "at": at, **({"kinds": kinds} if kinds else {})}
-        return [_found(row) for row in self.store.read(_RECORDS_OF if kinds else _RECORDS, chosen)]
+        statement, chosen = (_RECORDS_OF, {"kinds": kinds}) if kinds else (_RECORDS, {})
+        return [_found(row) for row in statement.read(self.store, {**self._mine, "at": at, **chosen})]
 
     def latest(self, kind: str, at: float) -> Iterator[list[FoundRow]]:
         """The versions of a kind that are shown at a time, those of records known last first; some at a time."""
         chosen = {**self._mine, "kind": kind, "at": at, "created": inf, "born": ""}
         most = PAGE
         while True:
-            found = [_found(row) for row in self.store.read(_LATEST, {**chosen, "most": most})]
+            found = [_found(row) for row in _LATEST.read(self.store, {**chosen, "most": most})]
             yield found
             if len(found) < most:
                 return
@@ -137,7 +141,7 @@ class Versions:
 
     def ids(self, kind: str) -> list[str]:
         """The records that have a version of a kind, those known first come first."""
-        return [row[0] for row in self.store.read(_IDS, {**self._mine, "kind": kind})]
+        return [row[0] for row in _IDS.read(self.store, {**self._mine, "kind": kind})]
 
     def held(self, uids: Sequence[str], at: float) -> list[FoundRow]:
         """Those of these versions that are shown at a time."""
@@ -153,51 +157,50 @@ class Versions:
 
     def mark(self, name: str) -> float:
         """The mark of a name; 0 when there is none."""
-        found = self.store.read(_MARK, {**self._mine, "name": name})
+        found = _MARK.read(self.store, {**self._mine, "name": name})
         return found[0][0] if found else 0.0
 
     def _of(
-        self, uids: Sequence[str], statement: Any, more: Mapping[str, Any]
+        self, uids: Sequence[str], statement: Prepared, more: Mapping[str, Any]
     ) -> Iterator[tuple[dict[int, str], Sequence[Any]]]:
         """What a statement finds of the records of these versions, some at a time; and their uids by position."""
         for start in range(0, len(uids), BATCH):
-            rows = self.store.read(_PLACES, {**self._mine, "some": uids[start : start + BATCH]})
+            rows = _PLACES.read(self.store, {**self._mine, "some": uids[start : start + BATCH]})
             places = {position: uid for uid, _, position in rows}
             records = list({record for _, record, _ in rows})
-            yield places, self.store.read(statement, {**self._mine, **more, "some": records}) if rows else ()
+            yield places, statement.read(self.store, {**self._mine, **more, "some": records}) if rows else ()
 
     # -- inside a transaction
 
     def write(self, db: Connection, before: Sequence[str], rows: Sequence[VersionRow]) -> None:
         """Makes these the versions of their records, and of the records `before`, which may have had others."""
         held: dict[tuple[str, int], VersionRow] = {}
-        for start in range(0, len(before), BATCH):
-            found = db.execute(_OF_RECORDS, {**self._mine, "some": before[start : start + BATCH]})
-            held.update(((row[0], row[1]), VersionRow._make(row)) for row in found)
+        for found in _OF_RECORDS.each(db, self._mine, before):
+            held[found[0], found[1]] = VersionRow._make(found)
         new = []
         for row in rows:
             old = held.pop((row.record, row.position), None)
             if old is None:
-                new.append({"namespace": self._mine["of"], **row._asdict()})
+                new.append((self._mine["of"], *row))
             elif old != row:
                 values = {f"new_{name}": getattr(row, name) for name in _NEW}
-                db.execute(_CHANGE, {**self._mine, "of_record": row.record, "place": row.position, **values})
+                _CHANGE.run(db, {**self._mine, "of_record": row.record, "place": row.position, **values})
         for record, position in held:
-            db.execute(_REMOVE, {**self._mine, "of_record": record, "place": position})
+            _REMOVE.run(db, {**self._mine, "of_record": record, "place": position})
         if new:
-            db.execute(_ADD, new)
+            _ADD.add(db, new)
 
     def use(self, db: Connection, record: str, times: int, at: float) -> None:
         """Counts uses of a record, the last at a time."""
-        db.execute(_USE, {**self._mine, "of_record": record, "more": times, "new_changed": at})
+        _USE.run(db, {**self._mine, "of_record": record, "more": times, "new_changed": at})
 
     def move(self, db: Connection, name: str, after: float) -> None:
         """Moves a mark forward; never back."""
-        found = db.execute(_MARK, {**self._mine, "name": name}).scalar()
+        found = _MARK.run(db, {**self._mine, "name": name}).scalar()
         if found is None:
-            db.execute(_NEW_MARK, {**self._mine, "name": name, "new_after": after})
+            _NEW_MARK.run(db, {**self._mine, "name": name, "new_after": after})
         elif found < after:
-            db.execute(_MOVE_MARK, {**self._mine, "of_name": name, "new_after": after})
+            _MOVE_MARK.run(db, {**self._mine, "of_name": name, "new_after": after})
 
 
 def _found(row: Sequence[Any]) -> FoundRow:
