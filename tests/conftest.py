@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
+def postgres_server() -> Iterator[Postgres]:
     """A PostgreSQL server for the run (of this worker); it starts in a second."""
     from servers import Postgres
 
@@ -52,6 +52,13 @@ def postgres() -> Iterator[Postgres]:
         yield server
     finally:
         server.remove()
+
+
+@pytest.fixture
+def postgres(postgres_server: Postgres) -> Iterator[Postgres]:
+    """The server, for databases that are this test's alone."""
+    yield postgres_server
+    postgres_server.take_back()
 
 
 @pytest.fixture(scope="session")

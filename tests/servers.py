@@ -22,6 +22,11 @@ NOBODY = 65534
 
 INITDB = ("--auth=trust", "--no-sync", "--locale=C", "--encoding=UTF8", "--no-instructions")
 
+FRESH = (
+    "DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION pg_database_owner; "
+    "GRANT USAGE ON SCHEMA public TO public"
+)
+
 
 class Server:
     """A process with a folder for its data and its socket."""
@@ -77,6 +82,8 @@ class Postgres(Server):
         self.durable = durable
         self.bin = self._binaries()
         self._names = itertools.count(1)
+        self._given: list[str] = []
+        self._free: list[str] = []
         if self._root:
             os.chown(self.folder, NOBODY, NOBODY)
         subprocess.run(
@@ -114,10 +121,24 @@ class Postgres(Server):
         return f"postgresql://{role}@/{database}?host={self.folder}{more}"
 
     def database(self) -> str:
-        """The name of a new, empty database."""
-        name = f"t{next(self._names)}"
-        self.run("postgres", f"CREATE DATABASE {name} STRATEGY FILE_COPY")
+        """The name of an empty database; one taken back is given again, as each is a thousand files."""
+        if self._free:
+            name = self._free.pop()
+        else:
+            name = f"t{next(self._names)}"
+            self.run("postgres", f"CREATE DATABASE {name} STRATEGY FILE_COPY")
+        self._given.append(name)
         return name
+
+    def take_back(self) -> None:
+        """Empties the databases that were given, whoever is still connected to them."""
+        for name in self._given:
+            self.run("postgres", f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+            for change in ("OWNER TO owner", "RESET ALL", "ALLOW_CONNECTIONS true"):
+                self.run("postgres", f"ALTER DATABASE {name} {change}")
+            self.run(name, FRESH)
+        self._free += self._given
+        self._given.clear()
 
     def run(self, database: str, statement: str) -> None:
         """Runs a statement as the superuser."""

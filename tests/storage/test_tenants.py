@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from clew.storage.tenants import ALL, admit, admitted, dismiss
 from servers import Postgres
 
 ACME = Namespace("acme", user="u1")
+NUMBERS = itertools.count(1)
 TABLES = tuple(metadata.tables)
 
 
@@ -35,8 +37,9 @@ class Two:
     def __init__(self, postgres: Postgres) -> None:
         self.postgres = postgres
         self.name = postgres.database()
-        self.roles = {tenant: f"{tenant}_{self.name}" for tenant in ("acme", "rival")}
-        owner = f"keeper_{self.name}"  # an ordinary role: a superuser is under no policy
+        mine = f"{self.name}_{next(NUMBERS)}"
+        self.roles = {tenant: f"{tenant}_{mine}" for tenant in ("acme", "rival")}
+        owner = f"keeper_{mine}"  # an ordinary role: a superuser is under no policy
         postgres.run("postgres", f"CREATE ROLE {owner} LOGIN")
         postgres.run("postgres", f"ALTER DATABASE {self.name} OWNER TO {owner}")
         self.owner = postgres.address(self.name, owner)

@@ -35,6 +35,10 @@ class JsonFile:
         """The log in the file. Raises `BadFile` when it holds another memory, or something else."""
         return Folded(FileChanges(self.path, namespace))
 
+    def namespaces(self) -> list[str]:
+        """The namespace of the memory in the file, if there is one."""
+        return [read(self.path).namespace] if self.path.exists() else []
+
     def close(self) -> None:
         """Lets go of the file."""
         self.store.close()

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from clew.errors import MissingExtra
 from clew.memory.known import Ledger
 from clew.memory.stored import Stored
+from clew.storage.copy import memory_namespaces
 from clew.storage.locate import open_store
 from clew.storage.store import Store
 
@@ -21,6 +22,9 @@ class Place(Protocol):
     def ledger(self, namespace: str) -> Ledger:
         """The log of a namespace."""
 
+    def namespaces(self) -> list[str]:
+        """The namespaces that have a memory here."""
+
     def close(self) -> None:
         """Lets go of it."""
 
@@ -33,6 +37,9 @@ class Tables:
 
     def ledger(self, namespace: str) -> Ledger:
         return Stored(self.store, namespace)
+
+    def namespaces(self) -> list[str]:
+        return memory_namespaces(self.store)
 
     def close(self) -> None:
         self.store.close()

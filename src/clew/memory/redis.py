@@ -22,8 +22,9 @@ from clew.memory.hot import Hot
 from clew.memory.known import Ledger
 from clew.memory.stored import Stored
 from clew.storage.changes import Changes, Decide, Restarted
+from clew.storage.copy import memory_namespaces
 from clew.storage.locate import open_store
-from clew.storage.redis import Address, RedisChanges, Tail, connected
+from clew.storage.redis import Address, RedisChanges, Tail, connected, namespaces
 from clew.storage.rows import ChangeRow
 from clew.storage.store import Store
 
@@ -70,6 +71,11 @@ class Redis:
         if namespace not in self._behind:
             self._behind[namespace] = Behind(self._changes(namespace), self.store, self.queue)
         return Hot(self._behind[namespace])
+
+    def namespaces(self) -> list[str]:
+        """The namespaces that have a memory here, or in the store behind."""
+        kept = memory_namespaces(self.store) if self.keeps else []
+        return sorted({*namespaces(self._client, self.address), *kept})
 
     def flush(self) -> None:
         """Returns when all that was written is in the store behind too. Raises `StoreError` when it cannot be."""

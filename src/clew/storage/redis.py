@@ -271,33 +271,38 @@ class RedisChanges:
         )
 
     def _again(self, work: Callable[[], T]) -> T:
-        """Does the work until the server can be reached, for a bounded time; waits longer from time to time."""
-        began, tries = time.monotonic(), 0
-        try:
-            for attempt in stamina.retry_context(
-                on=Interrupted, attempts=None, timeout=self._patience, wait_initial=0.05, wait_max=2.0, wait_jitter=0.1
-            ):
-                with attempt, self._reporting():
-                    tries += 1
-                    return work()
-        except Interrupted as error:
-            tried = f"given up after {tries} tries in {time.monotonic() - began:.0f} s"
-            advice = "if it was a write, ask again with the same key; check that the server runs"
-            raise Interrupted(f"{error.reason}; {tried}; {advice}", unknown=True) from error
-        raise AssertionError("stamina gives at least one attempt")
+        return patiently(work, self.where, self._patience)
 
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except redis.exceptions.AuthenticationError as error:
-            raise StoreError(f"{self.where}: {error}; check the user and the password") from error
-        except PASSING as error:
-            raise Interrupted(f"{self.where}: {error}") from error
-        except redis.RedisError as error:
-            raise StoreError(f"{self.where}: {error}; nothing was written") from error
-        except UnicodeEncodeError as error:
-            raise StoreError(f"{self.where}: {error}; no such value can be stored or found") from error
+
+def patiently(work: Callable[[], T], where: str, patience: float) -> T:
+    """Does the work until the server can be reached, for a bounded time; waits longer from time to time."""
+    began, tries = time.monotonic(), 0
+    try:
+        for attempt in stamina.retry_context(
+            on=Interrupted, attempts=None, timeout=patience, wait_initial=0.05, wait_max=2.0, wait_jitter=0.1
+        ):
+            with attempt, _reporting(where):
+                tries += 1
+                return work()
+    except Interrupted as error:
+        tried = f"given up after {tries} tries in {time.monotonic() - began:.0f} s"
+        advice = "if it was a write, ask again with the same key; check that the server runs"
+        raise Interrupted(f"{error.reason}; {tried}; {advice}", unknown=True) from error
+    raise AssertionError("stamina gives at least one attempt")
+
+
+@contextmanager
+def _reporting(where: str) -> Iterator[None]:
+    try:
+        yield
+    except redis.exceptions.AuthenticationError as error:
+        raise StoreError(f"{where}: {error}; check the user and the password") from error
+    except PASSING as error:
+        raise Interrupted(f"{where}: {error}") from error
+    except redis.RedisError as error:
+        raise StoreError(f"{where}: {error}; nothing was written") from error
+    except UnicodeEncodeError as error:
+        raise StoreError(f"{where}: {error}; no such value can be stored or found") from error
 
 
 PASSING = (
@@ -312,6 +317,12 @@ PASSING = (
 def connected(address: Address) -> redis.Redis:
     """A client, which connects when it is first used; threads may share it."""
     return redis.Redis.from_url(address.url, socket_timeout=ANSWER, socket_connect_timeout=5.0)
+
+
+def namespaces(client: redis.Redis, address: Address) -> list[str]:
+    """The namespaces that have changes on a server."""
+    found = patiently(lambda: list(client.scan_iter("clew:{*}:changes", 1_000)), address.shown, address.patience)
+    return sorted(key.decode().removeprefix("clew:{").removesuffix("}:changes") for key in found)
 
 
 def _packed(row: ChangeRow) -> bytes:
