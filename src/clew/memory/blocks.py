@@ -13,13 +13,15 @@ from typing import Any
 from msgspec import Struct
 
 from clew.errors import ClewError, UnknownName
+from clew.index.bm25 import Document, Scoring, Wanted, rarity, totals
 from clew.memory.base import Memory, Query, lines
 from clew.memory.changes import Change, Opened, change
-from clew.memory.grounds import terms
 from clew.memory.known import Clock, Known
 from clew.memory.log import RecordLog
 from clew.memory.records import MemoryRecord, digest, folded
 from clew.memory.stream import Stream
+from clew.text import pattern, terms, words
+from clew.text.patterns import leaves
 
 Edit = Callable[[str], str]
 
@@ -163,9 +165,16 @@ class BlockMemory(Memory):
         return _page([r for r in self._stream.backward() if start <= r.created < end], page)
 
     def _passages(self, query: str) -> list[MemoryRecord]:
-        wish = terms(query)
-        shared = [(len(wish & terms(r.text)), r) for r in self.log.latest(PASSAGE)]
-        return [r for n, r in sorted(shared, key=lambda s: -s[0]) if n]
+        """The passages that have words of the query, the best first (BM25), of equals the newest; each is looked at."""
+        held = list(self.log.latest(PASSAGE))
+        documents = [Document(r.id, 0, 0, {"text": terms(r.text)}, {}) for r in held]
+        wanted = []
+        for field, leaf in leaves(pattern(words(query))):
+            if holding := sum(d.holds(leaf, field) for d in documents):
+                wanted.append(Wanted(leaf, field, rarity(len(documents), holding)))
+        scoring = Scoring(wanted, {"text": 1.0}, totals(documents, ("text",)))
+        scored = [(scoring.score(document), record) for document, record in zip(documents, held, strict=True)]
+        return [record for score, record in sorted(scored, key=lambda s: -s[0]) if score]
 
     # -- pressure
 
