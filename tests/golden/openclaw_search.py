@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from clew.memory.ranking import decay, diverse, overlap
@@ -36,7 +37,7 @@ def tokens(text: str) -> frozenset[str]:
     low = text.lower()
     found = set(_TERMS.findall(low))
     found.update(c for c in low if _CJK.match(c))
-    found.update(a + b for a, b in zip(low, low[1:], strict=False) if _CJK.match(a) and _CJK.match(b))
+    found.update(a + b for a, b in pairwise(low) if _CJK.match(a) and _CJK.match(b))
     return frozenset(found)
 
 

@@ -168,7 +168,8 @@ def _stamp(entry: Json, message: Json) -> int:
 # -- what memory-lancedb captures, and which messages ask about the past
 
 _CAPTURED = re.compile(
-    r"remember|prefer|\bradši\b|nechci|preferuji|zapamatuj|pamatuj|rozhodli|budeme používat|\+\d{10,}|[\w.-]+@[\w.-]+\.\w+"
+    r"remember|prefer|\bradši\b|nechci|preferuji|zapamatuj|pamatuj|rozhodli|budeme používat"
+    r"|\+\d{10,}|[\w.-]+@[\w.-]+\.\w+"
     r"|můj\s+\w+\s+je|je\s+můj|my\s+\w+\s+is|is\s+my|i (?:like|hate|love|want|need)|always|never|important"
     r"|记住|记下|我(?:喜欢|偏好|讨厌|爱|想要|需要)|我的.+是|决定|总是|从不|重要",
     re.IGNORECASE,
