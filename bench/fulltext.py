@@ -19,7 +19,7 @@ from typing import Protocol
 import tantivy
 
 from clew.text import terms
-from table import table
+from measure.table import table
 
 WORDS = 40
 VOCABULARY = 20_000
