@@ -12,6 +12,7 @@ from clew.errors import UnknownName
 from clew.memory import Block, BlockMemory, MemoryRecord, RecordLog
 from clew.memory.block_tools import TOOLS, Answer, call, schemas
 from clew.memory.blocks import BlockFull
+from clew.memory.recall import Recall
 
 
 @pytest.fixture
@@ -135,6 +136,18 @@ def test_the_archive_holds_a_text_once_and_finds_words(memory: BlockMemory) -> N
     assert "王芳" in call(memory, "archival_memory_search", {"query": "谁负责这个计划"}).text
     assert [r.kind for r in memory.retrieve({"text": "postgresql"})][-1] == "passage"
     assert call(memory, "archival_memory_search", {"query": "zebra"}).text == "No results."
+
+
+def test_the_archive_is_searched_by_indexes_as_well(tmp_path: Path) -> None:
+    log = RecordLog(tmp_path / "m.db")
+    memory = BlockMemory(log=log, recall=Recall(log))
+    for text in ("The deadline is 31 March.", "王芳负责星辰计划", "PostgreSQL took the place of MySQL"):
+        memory.insert(text)
+    memory.append(MemoryRecord("user", "when is the deadline?"))
+    assert [r.text for r in memory.search_archive("deadlines").records] == ["The deadline is 31 March."]
+    assert memory.search_archive("谁负责这个计划").records[0].text == "王芳负责星辰计划"
+    assert memory.search_archive("zebra").total == 0
+    assert memory.retrieve({"text": "mysql"})[0].text.startswith("PostgreSQL")
 
 
 def test_a_page_never_fills_the_window(memory: BlockMemory) -> None:

@@ -134,6 +134,28 @@ def test_c22_every_memory_is_shown_with_its_date() -> None:
     assert "[2026-02-10 user] I prefer coffee now" in shown
 
 
+def test_c22_a_time_that_no_calendar_has_is_shown_all_the_same() -> None:
+    for time in (-1e300, 1e300, float("inf")):
+        assert "always" in rendered([MemoryRecord("user", "always, since yesterday", valid_from=time)])
+
+
+@pytest.mark.parametrize(
+    ("said", "dated"),
+    [
+        ("I saw her yesterday", "yesterday: 2025-12-31"),
+        ("昨天我去了上海", "昨天: 2025-12-31"),
+        ("we fly next week", "next week: 2026-01-05 to 2026-01-11"),
+        ("we met in May 2023", ""),
+        ("nothing of the kind", ""),
+    ],
+)
+def test_c22_yesterday_is_the_day_before_it_was_said(said: str, dated: str) -> None:
+    log = RecordLog(clock=lambda: NEW_YEAR + 3_600)
+    log.add(user(said))
+    shown = rendered(log.records())
+    assert f"- [2026-01-01 user{'; ' if dated else ''}{dated}] {said}" in shown
+
+
 def test_c22_what_has_expired_is_not_shown_as_current() -> None:
     now = [NEW_YEAR]
     log = RecordLog(clock=lambda: now[0])

@@ -18,6 +18,7 @@ from clew.memory.base import Memory, Query, lines
 from clew.memory.changes import Change, Opened, change
 from clew.memory.known import Clock, Known
 from clew.memory.log import RecordLog
+from clew.memory.recall import Recall
 from clew.memory.records import MemoryRecord, digest, folded
 from clew.memory.stream import Stream
 from clew.text import pattern, terms, words
@@ -36,6 +37,9 @@ LIMIT = 2_000
 
 PAGE = 5
 """Results on a page (MemGPT 2023)."""
+
+FOUND = 100
+"""Passages that a search by indexes pages through."""
 
 PRESSURE = 0.75
 """Share of the context window from which the model is warned (MemGPT's code; its paper says 0.7)."""
@@ -65,15 +69,21 @@ class Page(Struct, frozen=True):
 
 
 class BlockMemory(Memory):
-    """Core blocks, recall storage and archival storage over one log."""
+    """Core blocks, recall storage and archival storage over one log.
+
+    The archive is searched by looking at each passage; with `recall`, by its indexes (for more than some thousand
+    passages), which give the best `FOUND`.
+    """
 
     def __init__(
         self,
         blocks: Sequence[Block] = (Block("persona"), Block("human")),
         *,
         log: RecordLog | None = None,
+        recall: Recall | None = None,
         name: str = "blocks",
     ) -> None:
+        self._recall = recall
         self.blocks = {block.label: block for block in blocks}
         self._stream = Stream(log, name)
         self._warned = False
@@ -165,7 +175,9 @@ class BlockMemory(Memory):
         return _page([r for r in self._stream.backward() if start <= r.created < end], page)
 
     def _passages(self, query: str) -> list[MemoryRecord]:
-        """The passages that have words of the query, the best first (BM25), of equals the newest; each is looked at."""
+        """The passages that have words of the query, the best first (BM25), of equals the newest."""
+        if self._recall is not None:
+            return [found.record for found in self._recall.recall(query, FOUND, kinds=(PASSAGE,))]
         held = list(self.log.latest(PASSAGE))
         documents = [Document(r.id, 0, 0, {"text": terms(r.text)}, {}) for r in held]
         wanted = []
