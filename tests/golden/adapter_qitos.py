@@ -15,8 +15,7 @@ from clew.history import (
     WindowHistory,
 )
 from clew.history.logged import LoggedHistory
-from golden import qitos_memory
-from golden.qitos_engine import Engine
+from golden import qitos_engine, qitos_memory
 
 Json = dict[str, Any]
 Calls = list[list[dict[str, str]]]
@@ -65,7 +64,7 @@ def compact_history(case: Json) -> Json:
 
 
 def engine(case: Json) -> Json:
-    return Engine(case["config"]).run()
+    return qitos_engine.run(case["config"])
 
 
 COMPONENTS = {

@@ -146,7 +146,7 @@ class InHistory(Conversation):
         found = yield Do(lambda: self.history.retrieve(query, state, observation))
         shown = [m if isinstance(m, HistoryMessage) else _message(m) for m in found]
         shown = [m for m in shown if m.role and (m.content or m.metadata.get("tool_calls"))]
-        self._shown = sum(self.counter.text(m.text) for m in shown)
+        self._shown = self.weight(shown)
         events = self.history.consume_runtime_events()
         metadata = self.history.get_last_message_metadata()
         for event in events:
@@ -162,11 +162,14 @@ class InHistory(Conversation):
                 "available_input_budget": room,
                 "max_output_tokens": output,
                 "history_budget": budget,
+                "history_tokens": self._shown,
+                "prepared_tokens": self.counter.text(asked),
+                "history_message_count": len(shown),
                 "history_messages_meta": metadata,
-                "history": [{"role": m.role, "content": m.text} for m in shown],
             },
         )
         if self._shown + fixed > room:
+            yield Event(step, "DECIDE", "context_overflow")
             figures = {"system": self.counter.text(instructions), "tools": 0, "user": self.counter.text(asked)}
             raise ContextOverflow(
                 {**figures, "needed": self._shown + fixed, "available": room, "window": window, "output": output}
@@ -174,6 +177,10 @@ class InHistory(Conversation):
         if prompt is not None:
             self.say(*prompt, step)
         return messages
+
+    def weight(self, shown: Sequence[HistoryMessage]) -> int:
+        """Tokens of what a history showed."""
+        return sum(self.counter.text(m.text) for m in shown)
 
     def recover(self, error: BaseException, step: int) -> Loop[bool]:
         if not is_overflow(error) or not self._shown:

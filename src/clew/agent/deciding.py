@@ -12,7 +12,7 @@ from clew.agent.recalled import remembered
 from clew.agent.run import Run
 from clew.agent.state import Decision
 from clew.errors import ModelError
-from clew.messages import Message, Text, user
+from clew.messages import Message, Part, Text, ToolCall, user
 from clew.models.base import ModelCall, Reply
 from clew.sessions.overflow import is_overflow
 
@@ -75,6 +75,7 @@ def _reply(run: Run, prompt: Message | None) -> Loop[Reply]:
             yield run.event("DECIDE", "overflow", recovered=smaller, detail=str(error))
             if not smaller:
                 raise
+    reply = replace(reply, message=tidied(reply.message, f"call_{run.id}_{run.step}"))
     run.spent(reply.usage)
     yield run.event("DECIDE", "model_output", text=reply.text, finish_reason=reply.finish_reason, usage=reply.usage)
     message = reply.message if reply.message.usage else replace(reply.message, usage=_usage(reply))
@@ -105,3 +106,22 @@ def _time(run: Run) -> dict[str, Any]:
 def _words(prompt: Message) -> str:
     """What the agent said itself, without what was remembered."""
     return prompt.parts[-1].text if isinstance(prompt.parts[-1], Text) else prompt.text
+
+
+def tidied(message: Message, prefix: str) -> Message:
+    """A message with an id for each of its calls, and no blank text beside them.
+
+    Some servers give all calls the same id, or none; some providers refuse a text of spaces that others wrote.
+    """
+    if not message.calls:
+        return message
+    seen: set[str] = set()
+    parts: list[Part] = []
+    for n, part in enumerate(message.parts):
+        if isinstance(part, ToolCall):
+            if not part.id or part.id in seen:
+                part = replace(part, id=f"{prefix}_{n}")
+            seen.add(part.id)
+        if not (isinstance(part, Text) and not part.text.strip()):
+            parts.append(part)
+    return replace(message, parts=tuple(parts))

@@ -73,6 +73,7 @@ def _stepped(run: Run) -> Loop[StopReason | None]:
         run.note(trace.FAILURE, {"reason": "Vetoed", "detail": str(veto)})
         run.error = veto
         yield run.event("CHECK_STOP", "vetoed", reason=str(veto))
+        _done(run, Observation(run.step, error="Vetoed"), StopReason.VETO)
         return StopReason.VETO
     except (ModelError, ContextOverflow) as error:
         return (yield from _failed(run, error))
@@ -96,17 +97,20 @@ def _failed(run: Run, error: ClewError) -> Loop[StopReason | None]:
     raw = error.raw if isinstance(error, ModelError) else ""
     run.note(trace.FAILURE, {"reason": type(error).__name__, "detail": str(error), "raw": raw})
     run.error = error
-    yield run.event("DECIDE_ERROR", data_error=type(error).__name__, detail=str(error))
+    yield run.event("DECIDE_ERROR", error=type(error).__name__, detail=str(error))
     yield run.event("RECOVER")
-    if isinstance(error, ContextOverflow) or is_overflow(error):
-        return StopReason.OVERFLOW
     tried = run.totals.recoveries
-    if not _worth_another_try(error) or tried >= run.engine.recoveries:
-        return StopReason.MODEL
+    stop: StopReason | None = None
+    if isinstance(error, ContextOverflow) or is_overflow(error):
+        stop = StopReason.OVERFLOW
+    elif not _worth_another_try(error) or tried >= run.engine.recoveries:
+        stop = StopReason.MODEL
     run.totals = replace(run.totals, recoveries=tried + 1)
     observation = Observation(run.step, error=type(error).__name__)
     run.records.append(Step(run.step, "", None, Decision.wait(type(error).__name__), observation))
-    _done(run, observation)
+    _done(run, observation, stop)
+    if stop is not None:
+        return stop
     left = run.seconds_left
     yield Pause(min(run.engine.backoff * 2**tried, left if left is not None else 60.0))
     return None

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from msgspec import Struct
 
 from clew.errors import BadPayload
+from clew.messages import sanitized
 
 Json = dict[str, Any]
 
@@ -129,12 +130,23 @@ def json_text(value: Any, at: Spot) -> str:
 
 
 def json_object(text: str) -> Json | None:
-    """The object that JSON text stands for; None when it is not JSON or not an object."""
+    """The object that JSON text stands for; None when it is not JSON (NaN is none) or not an object.
+
+    A half of a character that was escaped in the text, which no provider accepts, is U+FFFD.
+    """
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    found: Any = value
+    whole: Json = sanitized(found)[0] if "\\u" in text else found
+    return whole
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
 
 
 def count(data: Any, *path: str) -> int:
