@@ -9,10 +9,13 @@ from clew.memory.hybrid import HybridMemory
 from clew.memory.log import RecordLog
 from clew.memory.markdown import MarkdownFileMemory
 from clew.memory.presets import customer_service, knowledge_base, personal_assistant
+from clew.memory.recall import Recall
+from clew.memory.recalling import RecallMemory
 from clew.memory.records import MemoryRecord, Namespace, Source
 from clew.memory.saved import WouldLose, load, save
 from clew.memory.summary import SummaryMemory
 from clew.memory.vector import VectorMemory
+from clew.memory.why import Recalled, Why
 from clew.memory.window import WindowMemory
 
 __all__ = [
@@ -30,10 +33,14 @@ __all__ = [
     "MemoryRecord",
     "Namespace",
     "Query",
+    "Recall",
+    "RecallMemory",
+    "Recalled",
     "RecordLog",
     "Source",
     "SummaryMemory",
     "VectorMemory",
+    "Why",
     "WindowMemory",
     "WouldLose",
     "customer_service",

@@ -36,7 +36,7 @@ def times(text: str, now: float, zone: tzinfo = UTC) -> list[Span]:
         reader = _Reader(datetime.fromtimestamp(now, zone))
     except (OverflowError, OSError, ValueError):  # a year that calendars do not have
         return []
-    return list(reader.read(text[-LONGEST:]))
+    return list(reader.read(text[-LONGEST:].translate(_NARROW)))
 
 
 _MONTHS = [
@@ -56,6 +56,7 @@ _MONTHS = [
 _DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _UNITS = {"day": 1, "week": 7, "天": 1, "日": 1, "周": 7, "星期": 7, "礼拜": 7}
+_NARROW = {ord("０") + n: str(n) for n in range(10)}
 _DIGITS = "零一二三四五六七八九"
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
@@ -173,7 +174,7 @@ def _english_date(reader: _Reader, found: Match[str]) -> Edge | None:
 
 
 def _english_last(reader: _Reader, found: Match[str]) -> Edge | None:
-    shift = {"last": -1, "previous": -1, "past": -1, "on": -1, "this": 0, "next": 1}[found["which"].lower()]
+    shift = {"last": -1, "previous": -1, "past": -1, "this": 0, "next": 1}[found["which"].lower()]
     what = found["what"].lower()
     if what in _DAYS:
         return reader.weekday(_DAYS.index(what), None if shift == -1 else shift)
@@ -184,6 +185,10 @@ def _english_last(reader: _Reader, found: Match[str]) -> Edge | None:
     if what == "night":
         return reader.day(min(shift, 0))
     return reader.unit(what, shift)
+
+
+def _on(reader: _Reader, found: Match[str]) -> Edge | None:
+    return reader.weekday(_DAYS.index(found["what"].lower()), None)
 
 
 def _number(text: str) -> int:
@@ -262,10 +267,11 @@ _LATIN = {  # a rule is a pattern and what it means; the first that fits counts
     "day_month": (rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?\b", _english_date),
     "month_day": (rf"\b{_MONTH}\s+(?P<day>\d\d?)(?:st|nd|rd|th)?\b(?!\d)(?:,?\s+{_YEAR}\b)?", _english_date),
     "which": (
-        rf"\b(?P<which>last|past|previous|this|next|on)\s+"
+        rf"\b(?P<which>last|past|previous|this|next)\s+"
         rf"(?P<what>night|weekend|week|month|year|{'|'.join(_DAYS)}|{'|'.join(_MONTHS)})\b",
         _english_last,
     ),
+    "on": (rf"\bon\s+(?P<what>{'|'.join(_DAYS)})\b", _on),
     "month": (rf"\b{_MONTH}(?:,?\s+(?:of\s+)?{_YEAR}\b)?", _english_date),
     "lately": (rf"\b(?:last|past|previous)\s+{_NUMBER}\s+{_UNIT}\b", _lately),
     "ago": (rf"\b{_NUMBER}\s+{_UNIT}\s+ago\b", _ago),
