@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from agents import WordRecall, book, calls
 from clew import Session, policies
 from clew.agent import AgentModule, RecallMemory, SessionIndex, core_tools, log_tools, memory_tools
 from clew.memory import BlockMemory, MemoryRecord, RecordLog, WindowMemory
+from clew.memory.recall import Recall
 from clew.messages import Text, assistant, tool, user
 from clew.models import Scripted
 from clew.sessions import Compaction
@@ -223,3 +225,21 @@ def test_the_core_blocks_are_edited_by_tools(log: RecordLog) -> None:
     assert "hello" in results[2].text
     agent.run("where do I live?")
     assert "住在雅典" in llm.calls[-1].messages[-1].parts[0].text, "the block is in sight"  # type: ignore[union-attr]
+
+
+def test_the_real_recall_in_prompt_and_tools(tmp_path: Path) -> None:
+    with RecordLog(tmp_path / "agent.db") as log, Session.open(tmp_path / "agent.db") as session:
+        llm = Scripted([calls(("remember", {"text": "The user's cat is called Clio. 用户的猫叫克利俄。"})), "Noted."])
+        tools = [*memory_tools(log, session=session), *log_tools(session, Recall(log))]
+        AgentModule(llm, RecallMemory(log), session, tools).run("My cat is Clio")
+    with RecordLog(tmp_path / "agent.db") as log, Session.open(tmp_path / "agent.db") as session:
+        llm = Scripted([calls(("recall", {"query": "猫叫什么"}), ("search", {"query": "Clio"})), "Clio."])
+        tools = [*memory_tools(log, session=session), *log_tools(session, Recall(log))]
+        assert AgentModule(llm, RecallMemory(log), session, tools).run("What is my cat called?") == "Clio."
+        part = llm.calls[0].messages[0].parts[0]
+        assert isinstance(part, Text)
+        assert "The user's cat is called Clio" in part.text
+        assert "words (" in part.meta["clew"]["recalled"][0]["why"]
+        recalled, searched = (m.results[0].text for m in llm.calls[1].messages[-2:])
+        assert "克利俄" in recalled
+        assert "<memory>" in searched

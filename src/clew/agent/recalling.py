@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-import msgspec
 from msgspec.structs import replace
 
 from clew.memory.base import Memory, Query, lines, wanted
 from clew.memory.log import RecordLog
+from clew.memory.recall import Recall
 from clew.memory.records import MemoryRecord
 from clew.memory.stream import Stream
 from clew.policies.shrink import head_tail
@@ -33,7 +33,7 @@ class Recalled(Protocol):
 
 
 class Recaller(Protocol):
-    """What recalls: `clew.memory.recall.Recall`, or anything like it."""
+    """What recalls: `Recall` of `clew.memory.recall`, or anything like it."""
 
     def recall(
         self, query: str, k: int = 10, *, at: float | None = None, kinds: Collection[str] = ()
@@ -43,13 +43,13 @@ class Recaller(Protocol):
 class RecallMemory(Memory):
     """Shows what a query's `text` recalls, best first, each with its `score` and `why` in its metadata.
 
-    Without a text it shows the last records. What is appended is kept as said; facts that were put into the log in
-    other ways (`remember`) are recalled as well.
+    `recall` is how (default: by words alone, `Recall(log)`). Without a text it shows the last records. What is
+    appended is kept as said; facts that were put into the log in other ways (`remember`) are recalled as well.
     """
 
-    def __init__(self, log: RecordLog, recall: Recaller, *, name: str = "recall") -> None:
+    def __init__(self, log: RecordLog, recall: Recaller | None = None, *, name: str = "recall") -> None:
         self.log = log
-        self.recall = recall
+        self.recall = recall or Recall(log)
         self._stream = Stream(log, name)
 
     def append(self, record: MemoryRecord) -> None:
@@ -83,5 +83,5 @@ def line(found: Recalled) -> str:
 
 
 def _explained(found: Recalled) -> MemoryRecord:
-    why = found.why if isinstance(found.why, str) else msgspec.to_builtins(found.why, str_keys=True, enc_hook=str)
-    return replace(found.record, metadata={**found.record.metadata, "score": round(found.score, 4), "why": why})
+    told = {"score": round(found.score, 4), "why": str(found.why)}
+    return replace(found.record, metadata={**found.record.metadata, **told})

@@ -68,14 +68,24 @@ class _Rows:
 
 
 class SessionIndex:
-    """Finds what was said in a session. `folder` keeps the index for the next time; without one it is made anew."""
+    """Finds what was said in a session.
+
+    `folder` is where the index is kept: beside the store's file if it is not given, and in a temporary folder for
+    stores that are no file. It can be deleted at any time.
+    """
 
     def __init__(self, session: Session, folder: Path | None = None) -> None:
         self._session = session
-        if folder is None:
-            folder = Path(tempfile.mkdtemp(prefix="clew-index-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._index = FullText(folder, _Rows(session), FIELDS, FACETS)
+        self._index = FullText(self._place(folder), _Rows(session), FIELDS, FACETS)
+
+    def _place(self, folder: Path | None) -> Path:
+        if folder is not None:
+            return folder
+        if "://" not in self._session.where:
+            return Path(f"{self._session.where}.index") / "log"
+        place = Path(tempfile.mkdtemp(prefix="clew-index-"))
+        weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        return place
 
     def search(self, query: str, k: int = 10) -> list[Found]:
         """The `k` best entries for a query: words, "a phrase", AND, OR, NOT, `role:user`, `tool:bash`."""

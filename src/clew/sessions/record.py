@@ -81,6 +81,11 @@ class Record:
         return self._log.row.id
 
     @property
+    def where(self) -> str:
+        """The store it is in: the file's path, or an address."""
+        return self._log.store.where
+
+    @property
     def namespace(self) -> str:
         """Whose session it is."""
         return self._log.row.namespace
