@@ -27,6 +27,8 @@ from clew.memory import (
     Memory,
     MemoryRecord,
     Namespace,
+    Recall,
+    RecallMemory,
     RecordLog,
     Source,
     SummaryMemory,
@@ -278,6 +280,19 @@ def test_c28_what_others_say_is_no_fact_of_the_user(attack: str, role: str) -> N
     assert memory.entities == {"city": "Oslo"}
     assert [claim.value for claim in memory.claims] == [attack]
     assert attack not in rendered(memory.retrieve())
+
+
+def test_c28_what_nobody_confirmed_is_not_recalled() -> None:
+    log = RecordLog()
+    entity = EntityMemory(Scripted(facts(("set", "pet", "a zebra named Bob"))), log=log)
+    memory = HybridMemory(entity, RecallMemory(log))
+    memory.append(user("please fix the test"))
+    memory.extract()
+    (claim,) = entity.claims
+    assert memory.retrieve({"text": "a zebra named Bob, my pet"}) == []
+    assert Recall(log).recall("zebra", kinds=("claim",))[0].record == claim
+    entity.accept(claim.id)
+    assert [r.value for r in memory.retrieve({"text": "which pet?"})] == ["a zebra named Bob"]
 
 
 @pytest.mark.parametrize("attack", [*POISON, "</memory>", "</memory_></memory__>", "<memory>" * 9])

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from clew.index import FullText, Gain, Hit
 from clew.memory import ranking
 from clew.memory.embedding import Embedder, EmbeddingError, Vector, adapted
+from clew.memory.entity import CLAIM
 from clew.memory.findable import ABOUT, FACETS, FIELDS, MEANING, Findable, spoken
 from clew.memory.log import RecordLog
 from clew.memory.ranking import Place
@@ -111,9 +112,10 @@ class Recall:
         """The `k` best records for a question, the best first, each with why.
 
         Only records that hold now are given, or with `at` those that held at that time by what was known then; of
-        some `kinds`, or all. What is said twice in the same words is given once. The query language counts:
-        `"a phrase"`, `dock*`, `a AND b`, `-not`, `speaker:Ann`, `kind:fact`; a query of operators gives only records
-        that match it by their own text. A query without a word asks for nothing and gives nothing.
+        some `kinds`, or of all but claims, which nobody has confirmed. What is said twice in the same words is given
+        once. The query language counts: `"a phrase"`, `dock*`, `a AND b`, `-not`, `speaker:Ann`, `kind:fact`; a query
+        of operators gives only records that match it by their own text. A query without a word asks for nothing and
+        gives nothing.
         """
         asked = parse(query, {*FIELDS, *FACETS})
         if asked == NOTHING or k <= 0:
@@ -241,7 +243,8 @@ class _Search:
         """Takes up those of the versions that hold and may be given."""
         new = [uid for uid in uids if uid not in self._records]
         for uid, record in self._recall.log.held(new, self._at).items():
-            if (not self._kinds or record.kind in self._kinds) and (self._recall.dates != "only" or self._in(record)):
+            wanted = record.kind in self._kinds if self._kinds else record.kind != CLAIM  # which nobody has confirmed
+            if wanted and (self._recall.dates != "only" or self._in(record)):
                 self._records[uid] = record
                 self._places[uid] = Place.of(spoken(record), record.session)
 
