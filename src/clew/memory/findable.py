@@ -60,7 +60,9 @@ class Findable:
 
     def _before(self, told: Told, record: MemoryRecord) -> dict[str, list[str]]:
         """The ends of the last records of the session before this one was told, by id."""
-        near = [uid for uid, distance in self._log.around([told.uid], CONTEXT_RECORDS + 1)[told.uid] if distance < 0]
+        near = [
+            uid for uid, distance in self._log.around([told.uid], CONTEXT_RECORDS + 1).get(told.uid, ()) if distance < 0
+        ]
         held = self._log.held(near, record.created)
         return {held[uid].id: _end(held[uid]) for uid in near if uid in held}
 
