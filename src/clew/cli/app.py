@@ -20,6 +20,8 @@ COMMANDS: Mapping[str, str] = {
     "show": "clew.cli.log:show",
     "expand": "clew.cli.log:expand",
     "memory": "clew.cli.memory:app",
+    "store": "clew.cli.store:app",
+    "chat": "clew.cli.chat:chat",
 }
 """Each command's function, or its subcommands, by module and name: only those of the command given are imported."""
 

@@ -39,7 +39,7 @@ def store_path(given: str | None) -> str:
 def existing_store(given: str | None, first: str = "clew import FILE") -> str:
     """The same, but it must be there already: reading commands create nothing. `first` is the command that does."""
     path = store_path(given)
-    if "://" not in path and not Path(path).exists():
+    if "://" not in path and not Path(path.removeprefix("json:")).exists():
         raise UnknownName(f"there is no store at {path} yet; make one first: {first}")
     return path
 

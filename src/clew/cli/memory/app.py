@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from clew.cli.memory import look, tell, transfer
+from clew.cli.memory import look, search, tell, transfer
 
 app = typer.Typer(help="What is remembered: add, find, change it, take it along.", rich_markup_mode=None)
 app.command("add")(tell.add)
+app.command("search")(search.search)
 app.command("list")(look.list_)
 app.command("show")(look.show)
 app.command("edit")(tell.edit)

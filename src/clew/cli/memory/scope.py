@@ -66,10 +66,10 @@ def whole_id(log: RecordLog, id: str) -> str:
 
     Records that were closed or deleted count too.
     """
-    known = {one.body.record.id: one.body.record for one in log.export() if isinstance(one.body, Opened)}
-    if id in known:
+    if log.known.knows(id):
         return id
-    matches = [known[k] for k in sorted(known) if id and k.startswith(id)]
+    begun = {one.body.record.id: one.body.record for one in log.export() if isinstance(one.body, Opened)}
+    matches = [begun[k] for k in sorted(begun) if id and k.startswith(id)]
     if len(matches) == 1:
         return matches[0].id
     if matches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -115,21 +116,39 @@ def forget(
     log: RecordLog,
     ids: Annotated[list[str], typer.Argument(help="Ids of records, or their beginnings.")],
     reason: Annotated[str, typer.Option(help="Why; it stays with the tombstone.", show_default=False)] = "",
+    purge: Annotated[bool, typer.Option("--purge", help="Erase what they said, all of their past.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before erasing.")] = False,
     json: Json = False,
 ) -> None:
-    """Deletes records.
+    """Deletes records, or erases them.
 
-    They no longer hold, and no import brings them back; their past stays in the log.
+    They no longer hold, and no import brings them back; their past stays in the log. With --purge it does not: what is
+    left tells only that there was something. Files that were exported before, and backups, still have it.
     """
+    if purge and reason:
+        raise UnknownName("--purge leaves no place for a reason; give one of them")
     found = [whole_id(log, id) for id in ids]
+    if purge and not yes:
+        _asked(found)
     for id in found:
-        log.delete(id, reason=reason)
+        if purge:
+            log.purge(id)
+        else:
+            log.delete(id, reason=reason)
+    word = "erased" if purge else "forgotten"
     if json:
-        write_json([{"id": id, "forgotten": True} for id in found])
+        write_json([{"id": id, "outcome": word} for id in found])
         return
     out = options.console()
     for id in found:
-        out.print(f"forgotten [bold]{literal(id)}[/]", soft_wrap=True)
+        out.print(f"{word} [bold]{literal(id)}[/]", soft_wrap=True)
+
+
+def _asked(ids: Sequence[str]) -> None:
+    """Goes on only if a person says so."""
+    if not sys.stdin.isatty():
+        raise UnknownName(f"erasing {', '.join(ids)} cannot be undone; add --yes")
+    typer.confirm(f"Erase {', '.join(ids)}, with all of the past? This cannot be undone", abort=True, err=True)
 
 
 def _added(log: RecordLog, records: Sequence[MemoryRecord], json: bool) -> None:
