@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from hashlib import blake2b
 from itertools import groupby
 from typing import Protocol
@@ -51,11 +52,33 @@ class Gain(Struct, frozen=True, gc=False):
     counts: Mapping[str, int]
 
 
-class Hit(Struct, frozen=True, gc=False):
-    """A piece that was found. `score` is the sum of what the terms gave."""
+class Hit:
+    """A piece that was found. `score` is the sum of what the terms gave; `gains`, worked out when it is asked for,
+    is what each gave."""
 
-    id: str
-    piece: int
-    position: int
-    score: float
-    gains: tuple[Gain, ...]
+    def __init__(
+        self, id: str, piece: int, position: int, score: float, explain: Callable[[], tuple[Gain, ...]]
+    ) -> None:
+        self.id = id
+        self.piece = piece
+        self.position = position
+        self.score = score
+        self._explain = explain
+
+    @cached_property
+    def gains(self) -> tuple[Gain, ...]:
+        """What each term gave."""
+        return self._explain()
+
+    def __repr__(self) -> str:
+        return f"Hit(id={self.id!r}, piece={self.piece}, position={self.position}, score={self.score})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hit) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    @property
+    def _value(self) -> tuple[str, int, int, float]:
+        return self.id, self.piece, self.position, self.score

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from heapq import nsmallest
 
 from clew.index.bm25 import Document, Scoring, Totals, Wanted, rarity, totals
@@ -78,7 +79,7 @@ class View:
         scoring = Scoring(wanted, self._weights, self._totals)
         scored = [(scoring.score(document), document) for document in self._matching(pattern, k, filters, asked)]
         best = nsmallest(k, scored, key=lambda one: (-one[0], -one[1].position, one[1].id, one[1].piece))
-        return [Hit(d.id, d.piece, d.position, score, scoring.gains(d)) for score, d in best]
+        return [Hit(d.id, d.piece, d.position, score, partial(scoring.gains, d)) for score, d in best]
 
     def _matching(
         self, pattern: Pattern, k: int, filters: Mapping[str, Collection[str]], asked: Asked | None

@@ -41,7 +41,10 @@ SESSION_BEST, SESSION_SHARE = 3, 0.4
 """A record gets `SESSION_SHARE` of the mean of the `SESSION_BEST` best scores of its session: the answer
 is most often in the session that speaks of the matter."""
 
-INCOMING = 20
+SHARING = 30
+"""Records, the best ones, that share their score with their neighbours: more of them made no difference."""
+
+INCOMING = 10
 """Records, the best ones, whose neighbours come in although nothing else speaks for them."""
 
 SPEAKER_GAIN = 0.5
@@ -140,8 +143,8 @@ def shares(
 ) -> dict[Id, Share]:
     """What records get of the scores of those around them.
 
-    `neighbours` gives the records near each in its session, with how far behind it they are (negative: before). One
-    without a score of its own comes in by a neighbour among the `INCOMING` best.
+    `neighbours` gives the records near each of the `SHARING` best in its session, with how far behind it they are
+    (negative: before). One without a score of its own comes in by a neighbour among the `INCOMING` best.
     """
     ranked = nlargest(INCOMING, enumerate(scores), key=lambda one: (scores[one[1]], -one[0]))
     leading = {id for _, id in ranked}

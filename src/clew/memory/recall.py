@@ -14,6 +14,7 @@ import re
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from heapq import nlargest
 from operator import itemgetter
 from pathlib import Path
 from typing import Literal
@@ -41,7 +42,7 @@ FRESH = 500
 than that is found by its words until `catch_up`."""
 
 RERANKED = 30
-"""Records, the best ones, that a reranker is given."""
+"""Records, the best ones, that a reranker is given, or from which unlike ones are chosen."""
 
 Dates = Literal["gain", "only", "ignore"]
 
@@ -171,18 +172,33 @@ class _Search:
         self._at = at
         self._kinds = kinds
         self._times = times(text, at) if recall.dates != "ignore" else []
+        self._best: dict[str, Hit] = {}
         self._records: dict[str, MemoryRecord] = {}
         self._places: dict[str, Place] = {}
 
     def results(self) -> list[Recalled]:
         """The best records."""
         whys = self._shared(self._meant(self._found()))
-        ranked = sorted(
-            (Recalled(self._records[uid], why.total, why) for uid, why in whys.items()),
-            key=lambda one: (-one.score, -one.record.created, one.record.id),
-        )
-        distinct = {(folded(one.record.text), one.record.speaker): one for one in reversed(ranked)}
-        ranked = [one for one in ranked if distinct[folded(one.record.text), one.record.speaker] is one]
+        ranked = sorted(whys, key=lambda uid: (-whys[uid].total, -self._records[uid].created, uid))
+        distinct: dict[tuple[str, str], Recalled] = {}
+        for uid in ranked:
+            if len(distinct) == max(RERANKED, self._k):
+                break
+            record = self._records[uid]
+            said = (folded(record.text), record.speaker)
+            if said not in distinct:
+                why = replace(whys[uid], terms=self._terms(uid))
+                distinct[said] = Recalled(record, why.total, why)
+        return self._ordered(list(distinct.values()))
+
+    def _terms(self, uid: str) -> tuple[Gain, ...]:
+        """The words a version was found by, as the question has them."""
+        hit = self._best.get(uid)
+        gains = hit.gains if hit is not None else ()
+        return tuple(replace(gain, term=self._said.get(gain.term, gain.term)) for gain in gains)
+
+    def _ordered(self, ranked: list[Recalled]) -> list[Recalled]:
+        """As many as are asked for, in the order that counts."""
         if self._recall.rerank is not None:
             ranked = self._reranked(ranked, self._recall.rerank)
         if self._recall.balance < 1:
@@ -193,22 +209,18 @@ class _Search:
 
     def _found(self) -> dict[str, Why]:
         """Each version that holds, with what its words got."""
-        scores: dict[str, float] = {}
-        gains: dict[str, tuple[Gain, ...]] = {}
         for hit in self._hits():
-            if hit.score > scores.get(hit.id, -1.0):
-                scores[hit.id], gains[hit.id] = hit.score, hit.gains
-        top = max(scores.values(), default=0.0)
+            self._best.setdefault(hit.id, hit)  # of its pieces the best, which comes first
+        top = max((hit.score for hit in self._best.values()), default=0.0)
         if top <= 0:  # found by a facet alone
-            return {uid: Why(words=1.0) for uid in scores}
-        named = self._named(scores)
+            return {uid: Why(words=1.0) for uid in self._best}
+        named = self._named(self._best)
         found = {}
-        for uid, score in scores.items():
-            part = score / top
+        for uid, hit in self._best.items():
+            part = hit.score / top
             speaker = ranking.SPEAKER_GAIN * part if uid in named else 0.0
             time = ranking.TIME_GAIN * (part + speaker) if self._timely(self._records[uid]) else 0.0
-            words = tuple(replace(gain, term=self._said.get(gain.term, gain.term)) for gain in gains[uid])
-            found[uid] = Why(words=part, terms=words, speaker=speaker, time=time)
+            found[uid] = Why(words=part, speaker=speaker, time=time)
         return _scaled(found)
 
     def _hits(self) -> list[Hit]:
@@ -272,13 +284,12 @@ class _Search:
     def _shared(self, found: dict[str, Why]) -> dict[str, Why]:
         """With what records have from those around them, and how much they are trusted and how old they are."""
         scores = {uid: why.total for uid, why in found.items()}
-        near = self._recall.log.around(list(scores), max(ranking.SHARES)) if scores else {}
-        if self._strict:
-            near = {uid: [one for one in some if one[0] in found] for uid, some in near.items()}
-        else:
-            leading = sorted(scores, key=lambda uid: -scores[uid])[: ranking.INCOMING]
-            self._take({uid for one in leading for uid, _ in near.get(one, ())})
-            near = {uid: [one for one in some if one[0] in self._records] for uid, some in near.items()}
+        leading = nlargest(ranking.SHARING, scores, key=lambda uid: (scores[uid], uid))
+        near = self._recall.log.around(leading, max(ranking.SHARES)) if leading else {}
+        if not self._strict:
+            self._take({uid for one in leading[: ranking.INCOMING] for uid, _ in near.get(one, ())})
+        there = found if self._strict else self._records
+        near = {uid: [one for one in some if one[0] in there] for uid, some in near.items()}
         shares = ranking.shares(scores, near, self._places.__getitem__)
         return {uid: self._weighed(uid, found.get(uid, Why()), share) for uid, share in shares.items()}
 
@@ -293,19 +304,17 @@ class _Search:
     # -- in which order
 
     def _reranked(self, ranked: Sequence[Recalled], rerank: Reranker) -> list[Recalled]:
-        first = ranked[: max(RERANKED, self._k)]
-        given = rerank(self._text, [spoken(one.record) for one in first])
+        given = rerank(self._text, [spoken(one.record) for one in ranked])
         again = [
-            replace(one, why=replace(one.why, reranked=float(score))) for one, score in zip(first, given, strict=True)
+            replace(one, why=replace(one.why, reranked=float(score))) for one, score in zip(ranked, given, strict=True)
         ]
         return sorted(again, key=lambda one: -(one.why.reranked or 0.0))
 
     def _diverse(self, ranked: Sequence[Recalled]) -> list[Recalled]:
-        first = ranked[: max(RERANKED, self._k)]
-        held = [frozenset(terms(one.record.text).stream) for one in first]
-        scores = {n: one.score if one.why.reranked is None else one.why.reranked for n, one in enumerate(first)}
+        held = [frozenset(terms(one.record.text).stream) for one in ranked]
+        scores = {n: one.score if one.why.reranked is None else one.why.reranked for n, one in enumerate(ranked)}
         order = ranking.diverse(scores, lambda a, b: ranking.overlap(held[a], held[b]), self._recall.balance, self._k)
-        return [first[n] for n in order]
+        return [ranked[n] for n in order]
 
 
 def _scaled(found: Mapping[str, Why]) -> dict[str, Why]:
