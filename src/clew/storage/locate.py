@@ -26,8 +26,10 @@ def open_store(where: str | Path | Store, *, create: bool = True) -> Store:
             return _server(where, create)
         if found and scheme == "sqlite":
             where = rest.removeprefix("/")
-        elif scheme in ("redis", "rediss", "unix", "json"):
-            raise StoreError(f"{scheme}: Redis and JSON files keep memories only; keep sessions in a file or PostgreSQL")
+        elif where.startswith(("redis://", "rediss://", "unix://", "json:")):
+            raise StoreError(
+                f"Redis and JSON files keep memories only ({scheme}); keep sessions in a file or PostgreSQL"
+            )
         elif found:
             raise StoreError(
                 f"no store for {scheme}:// addresses; use a path, sqlite:///FILE, memory:// or "

@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import psycopg
-import stamina
 from msgspec import Struct
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
@@ -28,6 +27,7 @@ from sqlalchemy.pool import NullPool
 from clew.errors import Interrupted, StoreError
 from clew.storage.database import Database, T, Work
 from clew.storage.migrate import bring_up, current
+from clew.storage.patience import patiently
 from clew.storage.schema import REVISIONS, heads
 from clew.storage.store import Store
 
@@ -104,7 +104,7 @@ def _prepare(database: Server, create: bool) -> None:
         with database.reading() as db:
             return current(db)
 
-    found = database.again(connect, min(OPENING, database.address.patience))
+    found = patiently(connect, min(OPENING, database.address.patience))
     if found is None and not create:
         raise StoreError(f"{database.where}: there is no store here")
     if found != REVISIONS[-1]:
@@ -128,32 +128,7 @@ class Server(Database):
     def patiently(self, work: Work[T]) -> T:
         if self._writer == threading.get_ident():
             return work(False)
-        return self.again(work, self.address.patience)
-
-    def again(self, work: Work[T], seconds: float) -> T:
-        """Does the work until it is not interrupted, for so many seconds; waits longer from time to time."""
-        unknown = False
-        began, tries = time.monotonic(), 0
-        try:
-            for attempt in stamina.retry_context(
-                on=Interrupted, attempts=None, timeout=seconds, wait_initial=0.05, wait_max=2.0, wait_jitter=0.1
-            ):
-                with attempt:
-                    tries += 1
-                    try:
-                        return work(unknown)
-                    except Interrupted as error:
-                        unknown = unknown or error.unknown
-                        raise
-        except Interrupted as error:
-            tried = f"given up after {tries} tries in {time.monotonic() - began:.0f} s"
-            advice = (
-                "whether it was written is not known: look, or ask again with the same key"
-                if unknown
-                else "nothing was written: check that the server runs, and try again"
-            )
-            raise Interrupted(f"{error.reason}; {tried}; {advice}", unknown=unknown) from error
-        raise AssertionError("stamina gives at least one attempt")
+        return patiently(work, self.address.patience)
 
     # -- inside
 

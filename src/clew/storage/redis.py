@@ -13,7 +13,6 @@ first position of each record, and facts about the log.
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
@@ -21,11 +20,11 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import msgspec
 import redis
-import stamina
 from msgspec import Struct
 
 from clew.errors import Interrupted, StoreError
 from clew.storage.changes import Decide, Restarted
+from clew.storage.patience import patiently
 from clew.storage.rows import ChangeRow
 
 T = TypeVar("T")
@@ -271,24 +270,17 @@ class RedisChanges:
         )
 
     def _again(self, work: Callable[[], T]) -> T:
-        return patiently(work, self.where, self._patience)
+        return reached(work, self.where, self._patience)
 
 
-def patiently(work: Callable[[], T], where: str, patience: float) -> T:
-    """Does the work until the server can be reached, for a bounded time; waits longer from time to time."""
-    began, tries = time.monotonic(), 0
-    try:
-        for attempt in stamina.retry_context(
-            on=Interrupted, attempts=None, timeout=patience, wait_initial=0.05, wait_max=2.0, wait_jitter=0.1
-        ):
-            with attempt, _reporting(where):
-                tries += 1
-                return work()
-    except Interrupted as error:
-        tried = f"given up after {tries} tries in {time.monotonic() - began:.0f} s"
-        advice = "if it was a write, ask again with the same key; check that the server runs"
-        raise Interrupted(f"{error.reason}; {tried}; {advice}", unknown=True) from error
-    raise AssertionError("stamina gives at least one attempt")
+def reached(work: Callable[[], T], where: str, seconds: float) -> T:
+    """The result of the work, with the errors of Redis typed; patiently."""
+
+    def typed(again: bool) -> T:
+        with _reporting(where):
+            return work()
+
+    return patiently(typed, seconds)
 
 
 @contextmanager
@@ -298,7 +290,7 @@ def _reporting(where: str) -> Iterator[None]:
     except redis.exceptions.AuthenticationError as error:
         raise StoreError(f"{where}: {error}; check the user and the password") from error
     except PASSING as error:
-        raise Interrupted(f"{where}: {error}") from error
+        raise Interrupted(f"{where}: {error}", unknown=True) from error  # how far it got is never known
     except redis.RedisError as error:
         raise StoreError(f"{where}: {error}; nothing was written") from error
     except UnicodeEncodeError as error:
@@ -321,7 +313,7 @@ def connected(address: Address) -> redis.Redis:
 
 def namespaces(client: redis.Redis, address: Address) -> list[str]:
     """The namespaces that have changes on a server."""
-    found = patiently(lambda: list(client.scan_iter("clew:{*}:changes", 1_000)), address.shown, address.patience)
+    found = reached(lambda: list(client.scan_iter("clew:{*}:changes", 1_000)), address.shown, address.patience)
     return sorted(key.decode().removeprefix("clew:{").removesuffix("}:changes") for key in found)
 
 
