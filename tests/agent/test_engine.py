@@ -276,6 +276,22 @@ def test_long_results_are_shown_in_part_and_kept_whole() -> None:
     assert body.data["text"] == book.does('{"pages": 500}')
 
 
+def test_tokens_of_summaries_count() -> None:
+    def said(call: ModelCall) -> Reply:
+        text = "A summary of the notes, which goes on for a while." if call.purpose == "summary" else "Done."
+        return Reply(assistant(text), usage=Usage(1_000, 10))
+
+    llm = Scripted(said)
+    with Session.open("memory://", policy=policies.pi(window=8_000), model=llm) as session:
+        for n in range(30):
+            session.append(Message("user", (Text(f"{n} " + "thread " * 200),)))
+            session.append(assistant("noted " * 50))
+        result = sync(AgentModule(llm, history=session), "And now?")
+        assert result.final_result == "Done."
+        assert result.usage == Usage(1_000 * len(llm.calls), 10 * len(llm.calls))
+        assert len(llm.calls) > 1
+
+
 # -- what can be overridden
 
 

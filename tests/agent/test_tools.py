@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -327,6 +329,29 @@ def test_a_call_has_a_time_limit(one: Tool) -> None:
             await aperform(one, '{"seconds": 1.0}', 0.05)
 
     asyncio.run(limited())
+
+
+def test_a_tool_that_hangs_does_not_hang_the_program() -> None:
+    released, settings = threading.Event(), contextvars.ContextVar("settings", default="none")
+
+    @tool
+    def hangs() -> str:
+        """Waits for what does not come."""
+        seen.append(settings.get())
+        released.wait()
+        return "late"
+
+    seen: list[str] = []
+    settings.set("mine")
+    try:
+        with pytest.raises(ToolFailed, match="it may still be at work"):
+            perform(hangs, "{}", 0.05)
+        with pytest.raises(ToolFailed, match="it may still be at work"):
+            asyncio.run(aperform(hangs, "{}", 0.05))
+        assert not released.is_set(), "both came back while it hangs"
+        assert seen == ["mine", "mine"], "a tool runs in its caller's context"
+    finally:
+        released.set()
 
 
 def test_an_async_tool_can_be_called_while_an_event_loop_runs() -> None:

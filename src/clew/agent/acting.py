@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
+from typing import Any
+
+from msgspec.structs import replace
 
 from clew.agent import trace
-from clew.agent.asks import Do, Loop, RunTool
+from clew.agent.asks import Loop, RunTool
 from clew.agent.hooks import Vetoed
 from clew.agent.run import Run
 from clew.agent.state import Action, ActionResult, Decision
-from clew.agent.tools import Content, Output, ToolFailed, bounded, output
+from clew.agent.tools import Content, Output, Tool, ToolFailed, bounded
 from clew.messages import Message, Text, ToolResult
 
 INTERRUPTED = (
@@ -43,8 +45,8 @@ def _done(run: Run, n: int, action: Action) -> Loop[ActionResult]:
         if isinstance(asked, Output):
             found = asked
         else:
-            found = yield from _performed(run, n, asked)
-            action = asked
+            action = replace(asked, call_id=action.call_id)  # the model waits for the answer to its call
+            found = yield from _performed(run, n, action)
     except Vetoed as veto:
         found = Output.failed("NotAllowed", str(veto))
     except ToolFailed as failure:
@@ -55,7 +57,7 @@ def _done(run: Run, n: int, action: Action) -> Loop[ActionResult]:
         result = run.hooked("after_act", ActionResult(action, found))
     except Vetoed as veto:
         result = ActionResult(action, Output.failed("NotAllowed", f"its result was withheld: {veto}"))
-    return _logged(run, n, result)
+    return _logged(run, n, replace(result, action=action))
 
 
 def _performed(run: Run, n: int, action: Action) -> Loop[Output]:
@@ -65,15 +67,24 @@ def _performed(run: Run, n: int, action: Action) -> Loop[Output]:
         return Output.failed("Interrupted", INTERRUPTED)
     again = f"call:{n}" if begun is None else f"call:{n}:again:{begun.id}"
     run.note(trace.CALL, {"name": action.name, "call": action.call_id, "arguments": action.arguments}, again)
-    own = run.agent.act(run.state, action)
-    if own is not NotImplemented:
-        return output((yield Do(lambda: own)) if not inspect.isgenerator(own) else (yield from own))
-    if tool is None:
-        names = ", ".join(run.tools) or "none"
-        return Output.failed("UnknownTool", f"there is no tool {action.name!r}; there are: {names}")
-    times = [t for t in (tool.seconds, run.seconds_left) if t is not None]
-    found: Output = yield RunTool(tool, action.arguments, min(times) if times else None)
+    times = [t for t in (tool.seconds if tool else None, run.seconds_left) if t is not None]
+    found: Output = yield RunTool(_doing(run, action, tool), action.arguments, min(times) if times else None)
     return found
+
+
+def _doing(run: Run, action: Action, tool: Tool | None) -> Tool:
+    """The tool as this agent does it: in its own way, if it has one for the action."""
+
+    def does(arguments: str) -> Any:
+        own = run.agent.act(run.state, action)
+        if own is not NotImplemented:
+            return own
+        if tool is None:
+            names = ", ".join(run.tools) or "none"
+            return Output.failed("UnknownTool", f"there is no tool {action.name!r}; there are: {names}")
+        return tool.does(arguments)
+
+    return replace(tool, does=does) if tool else Tool(action.name, "", {}, does)
 
 
 def _logged(run: Run, n: int, result: ActionResult) -> ActionResult:

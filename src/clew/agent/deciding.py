@@ -12,8 +12,9 @@ from clew.agent.recalled import remembered
 from clew.agent.run import Run
 from clew.agent.state import Decision
 from clew.errors import ModelError
-from clew.messages import Message, Part, Text, ToolCall, user
+from clew.messages import Message, Part, Text, ToolCall, Usage, user
 from clew.models.base import ModelCall, Reply
+from clew.sessions.entries import Compaction
 from clew.sessions.overflow import is_overflow
 
 OVERFLOWS = 8
@@ -58,6 +59,7 @@ def _reply(run: Run, prompt: Message | None) -> Loop[Reply]:
         return Reply(message, usage=message.usage or Reply(message).usage)
     instructions = run.agent.build_system_prompt(run.state)
     said = (prompt, run.key("prompt")) if prompt is not None else None
+    start = run.conversation.session.newest
     for attempt in range(OVERFLOWS + 1):
         messages = yield from run.conversation.request(instructions, said, run.state, run.observation, run.step)
         if said is not None:
@@ -76,7 +78,7 @@ def _reply(run: Run, prompt: Message | None) -> Loop[Reply]:
             if not smaller:
                 raise
     reply = replace(reply, message=tidied(reply.message, f"call_{run.id}_{run.step}"))
-    run.spent(reply.usage)
+    run.spent(reply.usage + _summaries(run, start))
     yield run.event("DECIDE", "model_output", text=reply.text, finish_reason=reply.finish_reason, usage=reply.usage)
     message = reply.message if reply.message.usage else replace(reply.message, usage=_usage(reply))
     logged = run.conversation.say(message, run.key("reply"), run.step)
@@ -94,7 +96,13 @@ def _asked(run: Run, call: ModelCall) -> Loop[Reply]:
     return reply
 
 
-def _usage(reply: Reply) -> Any:
+def _summaries(run: Run, start: int) -> Usage:
+    """Tokens of the summaries that were made for a request, by compactions after an entry."""
+    made = (entry.body for entry in run.conversation.session.entries(start))
+    return sum((body.usage for body in made if isinstance(body, Compaction)), Usage())
+
+
+def _usage(reply: Reply) -> Usage | None:
     return reply.usage if reply.usage.total else None
 
 

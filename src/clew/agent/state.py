@@ -122,7 +122,7 @@ class Step(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """How a run ended. `usage` and `cost` (US dollars; None: no price is known) are those of the agent's own calls."""
+    """How a run ended. `usage` and `cost` (US dollars; None: no price is known) are of all its calls, summaries too."""
 
     state: State
     stop_reason: StopReason

@@ -18,6 +18,10 @@ import inspect
 import threading
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from queue import Empty, Queue
 from typing import Any, overload
 
 import msgspec
@@ -148,35 +152,55 @@ def perform(tool: Tool, arguments: str, seconds: float | None) -> Output:
     """Calls a tool and waits for its result, `seconds` at most. Raises `ToolFailed` only."""
     if seconds is None:
         return _called(tool, arguments)
-    box: list[Output | ToolFailed] = []
-
-    def work() -> None:
-        try:
-            box.append(_called(tool, arguments))
-        except ToolFailed as failure:
-            box.append(failure)
-
-    thread = threading.Thread(target=work, daemon=True, name=f"tool {tool.name}")
-    thread.start()
-    thread.join(seconds)
-    if not box:
-        raise _late(seconds)
-    if isinstance(box[0], ToolFailed):
-        raise box[0]
-    return box[0]
+    box: Queue[Output | ToolFailed] = Queue()
+    _thread(lambda: _called(tool, arguments), box.put, box.put)
+    try:
+        found = box.get(timeout=seconds)
+    except Empty as error:
+        raise _late(seconds) from error
+    if isinstance(found, ToolFailed):
+        raise found
+    return found
 
 
 async def aperform(tool: Tool, arguments: str, seconds: float | None) -> Output:
     """As `perform`: an async function runs in this event loop, any other in a thread."""
-    function_is_async = False
+    loop = asyncio.get_running_loop()
+    begun: asyncio.Future[Any] = loop.create_future()
+
+    def settled(settle: Callable[[Any], None], value: Any) -> None:
+        if not begun.done():
+            settle(value)
+
+    def back(settle: Callable[[Any], None], value: Any) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits for it any more
+            loop.call_soon_threadsafe(settled, settle, value)
+
+    _thread(lambda: _begun(tool, arguments), partial(back, begun.set_result), partial(back, begun.set_exception))
+    is_async = False
     try:
-        value = await asyncio.wait_for(asyncio.to_thread(_begun, tool, arguments), seconds)
-        if inspect.isawaitable(value):
-            function_is_async = True
-            value = await asyncio.wait_for(_awaited(value), seconds)
+        async with asyncio.timeout(seconds):
+            value = await begun
+            if is_async := inspect.isawaitable(value):
+                value = await _awaited(value)
     except TimeoutError as error:
-        raise _late(seconds or 0.0, stopped=function_is_async) from error
+        raise _late(seconds or 0.0, stopped=is_async) from error
     return output(value)
+
+
+def _thread(work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[ToolFailed], None]) -> None:
+    """Works in a thread that nothing waits for at the end: a tool that hangs must not hang the process."""
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            value = context.run(work)
+        except ToolFailed as failure:
+            failed(failure)
+        else:
+            done(value)
+
+    threading.Thread(target=run, daemon=True).start()
 
 
 def _called(tool: Tool, arguments: str) -> Output:
@@ -205,21 +229,12 @@ async def _awaited(value: Awaitable[Any]) -> Any:
 
 def _finished(value: Awaitable[Any]) -> Any:
     """Awaits in an event loop of its own, in a thread of its own: the caller's may have one running."""
-    box: list[Any] = []
-    failures: list[ToolFailed] = []
-
-    def work() -> None:
-        try:
-            box.append(asyncio.run(_awaited(value)))
-        except ToolFailed as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return box[0]
+    box: Queue[Any] = Queue()
+    _thread(lambda: (asyncio.run(_awaited(value)),), box.put, box.put)
+    found = box.get()
+    if isinstance(found, ToolFailed):
+        raise found
+    return found[0]
 
 
 def _raised(error: Exception) -> Output:

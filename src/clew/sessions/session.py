@@ -160,9 +160,11 @@ class Session(Record):
 
     def offer(self, tools: Sequence[Mapping[str, Any]]) -> None:
         """From now on these tool schemas are sent with every request: they count, as `open(tools=…)` says."""
+        overhead = self._context.counter.tools(tools) if tools else 0
         with self._alone:
-            self._context = replace(self._context, overhead=self._context.counter.tools(tools))
-            self._reading = None
+            if overhead != self._context.overhead:
+                self._context = replace(self._context, overhead=overhead)
+                self._reading = None
 
     @property
     def view(self) -> View:
