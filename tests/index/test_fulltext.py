@@ -142,6 +142,16 @@ def test_a_beginning_after_any_character_is_no_syntax_error(index: FullText, log
         assert str(n) in find(index, f"{before}wha*")
 
 
+def test_a_short_question_meets_a_text_in_single_characters(filled: FullText, log: Rows) -> None:
+    log.say("cat", "我的猫只吃金枪鱼", role="user")
+    log.say("dog", "狗什么都吃", role="user")
+    assert find(filled, "猫吃什么？") == ["cat"]
+    assert find(filled, "猫呢？") == ["cat"]
+    assert find(filled, "猫吃什么？", filters={"role": ["tool"]}) == []
+    assert find(filled, "吃饭") == [], "all characters that say something are asked for"
+    assert find(filled, "猫狗") == []
+
+
 def test_what_is_forgotten_leaves_the_disk(index: FullText, log: Rows, tmp_path: Path) -> None:
     log.say("secret", "hunter2 is the password")
     log.say("plain", "whales sing")

@@ -23,6 +23,7 @@ from clew.index.rows import Hit, Row, Source, by_position, mark
 from clew.index.view import View
 from clew.index.writer import bring_up
 from clew.text import Query, fingerprint, pattern, value_of
+from clew.text.patterns import characters
 
 VERSION = 1
 """Of what is written. An index of another version is made again."""
@@ -67,12 +68,14 @@ class FullText:
     ) -> list[Hit]:
         """The `k` best pieces for a query, of those that have one of the values given for each facet.
 
-        All that the log held when the call began is searched. Of equal scores the newer comes first.
+        All that the log held when the call began is searched. Of equal scores the newer comes first. When nothing
+        is found of a query in Chinese, its single characters are looked for.
         """
-        wanted = pattern(query, self._facets)
         values = {facet: {value_of(value) for value in some} for facet, some in (filters or {}).items()}
         with self._lock:
-            return self._view(namespace).find(wanted, k, values)
+            view = self._view(namespace)
+            found = view.find(pattern(query, self._facets), k, values)
+            return found or view.find(characters(query), k, values)
 
     def catch_up(self, namespace: str = "default", *, wait: float = WAIT_SECONDS) -> bool:
         """Has the index read all of the log. False when another process is doing so for longer than `wait` seconds.

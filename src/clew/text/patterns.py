@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 
@@ -10,8 +11,10 @@ from msgspec import Struct
 from clew.text.fold import folded, value_of
 from clew.text.prefixes import stems
 from clew.text.query import All, Any, Either, Phrase, Prefix, Query, Within, Without, Word
-from clew.text.stopwords import PARTICLES, STOP_PAIRS, STOP_WORDS
-from clew.text.tokenise import Terms, chunks
+from clew.text.stopwords import PARTICLES, STOP_CHARACTERS, STOP_PAIRS, STOP_WORDS
+from clew.text.tokenise import Terms, chunks, spans
+
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]")
 
 LONGEST_RUN = 64
 """Terms of a phrase that are compared; what follows them is taken to follow."""
@@ -82,6 +85,18 @@ def pattern(query: Query, facets: Collection[str] = ()) -> Pattern:
     if isinstance(query, Word | Any):
         return _loose(query, facets)
     return _strict(query, facets)
+
+
+def characters(query: Query) -> Pattern:
+    """The single Chinese characters in which a question may meet a text that has no two of them in a row: 猫吃什么
+    and 猫只吃鱼. All of them that say something are asked for; matches nothing for a query that has operators.
+    """
+    parts = query.parts if isinstance(query, Any) else (query,)
+    if not all(isinstance(part, Word) for part in parts):
+        return Some()
+    found = [span.term[0] for part in parts for span in spans(str(part)) if _HAN.match(span.term)]
+    wanted = tuple(Starts(one) for one in dict.fromkeys(found) if one not in STOP_CHARACTERS)
+    return wanted[0] if len(wanted) == 1 else Every(wanted) if wanted else Some()
 
 
 def leaves(pattern: Pattern, field: str = "") -> Iterator[tuple[str, Leaf]]:

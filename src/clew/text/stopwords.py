@@ -43,3 +43,8 @@ STOP_PAIRS = frozenset(pair for text in (_CHINESE, _JAPANESE, _KOREAN) for pair 
 
 PARTICLES = frozenset("吗呢啊呀嘛")
 """Chinese particles: a pair that has one says less than the pairs beside it."""
+
+STOP_CHARACTERS = frozenset(
+    "".join(_CHINESE.split()) + "的了是在我你他她它这那有不没和就都也很把被让给呢吗吧啊去来想要能会可以说做上中"
+)
+"""Chinese characters that say nothing by themselves."""
