@@ -9,8 +9,9 @@ from clew.memory.embedding import Embedder, Vector
 from clew.memory.entity import EntityMemory
 from clew.memory.hybrid import HybridMemory
 from clew.memory.log import RecordLog
+from clew.memory.recall import Recall
+from clew.memory.recalling import RecallMemory
 from clew.memory.summary import SummaryMemory
-from clew.memory.vector import VectorMemory
 from clew.memory.window import WindowMemory
 from clew.models.base import Model
 
@@ -33,7 +34,12 @@ def personal_assistant(llm: Model | Function | None = None, *, log: RecordLog | 
     return HybridMemory(EntityMemory(llm, log=log), WindowMemory(6, log=log))
 
 
-def knowledge_base(embedder: Embedder | Callable[[str], Vector], *, log: RecordLog | None = None) -> HybridMemory:
-    """For questions about much that was said or read: what is nearest to the question, and the last 6 records."""
+def knowledge_base(
+    embedder: Embedder | Callable[[str], Vector] | None = None, *, log: RecordLog | None = None
+) -> HybridMemory:
+    """For questions about much that was said or read: what answers the question best, and the last 6 records.
+
+    Without an `embedder` it is found by its words alone.
+    """
     log = log or RecordLog()
-    return HybridMemory(VectorMemory(embedder, log=log), WindowMemory(6, log=log))
+    return HybridMemory(RecallMemory(log, Recall(log, embedder)), WindowMemory(6, log=log))
