@@ -2,7 +2,7 @@
 
 Texts of 12 words of a Zipf vocabulary of 20,000, in sessions of 50. The questions are eight of the most frequent
 words, which is the worst there is, and three rarer ones. The embedder gives random vectors in no time: that of a
-question is not part of what is measured (8 ms with the offline one). Prints Markdown. `--sizes 1000000` takes half
+question is not part of what is measured (8 ms with the offline one). Times are processor time. Prints Markdown. `--sizes 1000000` takes half
 an hour, most of it for writing.
 """
 
@@ -57,9 +57,9 @@ def records(size: int, words: Sequence[str], rng: random.Random) -> Iterator[Mem
 
 
 def milliseconds(act: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     act()
-    return (time.perf_counter() - start) * 1e3
+    return (time.process_time() - start) * 1e3
 
 
 def percentiles(recall: Recall, questions: Sequence[str]) -> tuple[str, str]:

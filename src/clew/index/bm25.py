@@ -110,13 +110,16 @@ class Scoring:
 
     def score(self, document: Document) -> float:
         """A document's score."""
-        held = [(document.counts[name], factor) for name, factor in self._factors(document).items()]
+        held = [(document.fields[name], factor) for name, factor in self._factors(document).items()]
         total = 0.0
         for term, worth in self._words:  # most queries have nothing else, and this is done for hundreds of documents
             frequency = 0.0
-            for counts, factor in held:
-                if term in counts:
-                    frequency += factor * counts[term]
+            for (stream, extra), factor in held:
+                n = stream.count(term)  # for a few words, sooner done than counting all of them
+                if extra:
+                    n += extra.count(term)
+                if n:
+                    frequency += factor * n
             if frequency:
                 total += worth * frequency * (K1 + 1) / (frequency + K1)
         return total + sum(gain.score for gain in self._gains(document, self._others))

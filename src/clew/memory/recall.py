@@ -179,31 +179,32 @@ class _Search:
     def results(self) -> list[Recalled]:
         """The best records."""
         whys = self._shared(self._meant(self._found()))
-        ranked = sorted(whys, key=lambda uid: (-whys[uid].total, -self._records[uid].created, uid))
-        distinct: dict[tuple[str, str], Recalled] = {}
-        for uid in ranked:
-            if len(distinct) == max(RERANKED, self._k):
-                break
-            record = self._records[uid]
-            said = (folded(record.text), record.speaker)
-            if said not in distinct:
-                why = replace(whys[uid], terms=self._terms(uid))
-                distinct[said] = Recalled(record, why.total, why)
-        return self._ordered(list(distinct.values()))
+        best = self._distinct(whys)
+        if self._recall.rerank is not None:
+            best = self._reranked(best, whys, self._recall.rerank)
+        if self._recall.balance < 1:
+            best = self._diverse(best, whys)
+        return [
+            Recalled(self._records[uid], whys[uid].total, self._explained(uid, whys[uid])) for uid in best[: self._k]
+        ]
 
-    def _terms(self, uid: str) -> tuple[Gain, ...]:
-        """The words a version was found by, as the question has them."""
+    def _distinct(self, whys: Mapping[str, Why]) -> list[str]:
+        """The best versions, what says the same in the same words once; as many as will be looked at."""
+        again = self._recall.rerank is not None or self._recall.balance < 1
+        wanted = max(RERANKED, self._k) if again else self._k
+        best: dict[tuple[str, str], str] = {}
+        for uid in sorted(whys, key=lambda uid: (-whys[uid].total, -self._records[uid].created, uid)):
+            record = self._records[uid]
+            best.setdefault((folded(record.text), record.speaker), uid)
+            if len(best) == wanted:
+                break
+        return list(best.values())
+
+    def _explained(self, uid: str, why: Why) -> Why:
+        """With the words it was found by, as the question has them."""
         hit = self._best.get(uid)
         gains = hit.gains if hit is not None else ()
-        return tuple(replace(gain, term=self._said.get(gain.term, gain.term)) for gain in gains)
-
-    def _ordered(self, ranked: list[Recalled]) -> list[Recalled]:
-        """As many as are asked for, in the order that counts."""
-        if self._recall.rerank is not None:
-            ranked = self._reranked(ranked, self._recall.rerank)
-        if self._recall.balance < 1:
-            ranked = self._diverse(ranked)
-        return ranked[: self._k]
+        return replace(why, terms=tuple(replace(gain, term=self._said.get(gain.term, gain.term)) for gain in gains))
 
     # -- what is found
 
@@ -303,18 +304,21 @@ class _Search:
 
     # -- in which order
 
-    def _reranked(self, ranked: Sequence[Recalled], rerank: Reranker) -> list[Recalled]:
-        given = rerank(self._text, [spoken(one.record) for one in ranked])
-        again = [
-            replace(one, why=replace(one.why, reranked=float(score))) for one, score in zip(ranked, given, strict=True)
-        ]
-        return sorted(again, key=lambda one: -(one.why.reranked or 0.0))
+    def _reranked(self, best: Sequence[str], whys: dict[str, Why], rerank: Reranker) -> list[str]:
+        given = rerank(self._text, [spoken(self._records[uid]) for uid in best])
+        scores = {uid: float(score) for uid, score in zip(best, given, strict=True)}
+        whys.update((uid, replace(whys[uid], reranked=score)) for uid, score in scores.items())
+        return sorted(best, key=lambda uid: -scores[uid])
 
-    def _diverse(self, ranked: Sequence[Recalled]) -> list[Recalled]:
-        held = [frozenset(terms(one.record.text).stream) for one in ranked]
-        scores = {n: one.score if one.why.reranked is None else one.why.reranked for n, one in enumerate(ranked)}
-        order = ranking.diverse(scores, lambda a, b: ranking.overlap(held[a], held[b]), self._recall.balance, self._k)
-        return [ranked[n] for n in order]
+    def _diverse(self, best: Sequence[str], whys: Mapping[str, Why]) -> list[str]:
+        held = {uid: frozenset(terms(self._records[uid].text).stream) for uid in best}
+        scores = {uid: whys[uid].total for uid in best}
+        scores |= {uid: score for uid in best if (score := whys[uid].reranked) is not None}
+
+        def alike(one: str, other: str) -> float:
+            return ranking.overlap(held[one], held[other])
+
+        return ranking.diverse(scores, alike, self._recall.balance, self._k)
 
 
 def _scaled(found: Mapping[str, Why]) -> dict[str, Why]:
