@@ -41,8 +41,21 @@ def commands(body: str) -> list[tuple[list[str], int]]:
     return found
 
 
+def servers(page: Path, request: pytest.FixtureRequest) -> dict[str, str]:
+    """Where a page that uses servers finds them: real ones, with a database `agents`."""
+    text, found = page.read_text(encoding="utf-8"), {}
+    if "postgresql:///agents" in text:
+        postgres = request.getfixturevalue("postgres")
+        postgres.run("postgres", "CREATE DATABASE agents")
+        request.addfinalizer(lambda: postgres.run("postgres", "DROP DATABASE agents WITH (FORCE)"))
+        found |= {"PGHOST": str(postgres.folder), "PGUSER": "owner"}
+    if "REDIS_URL" in text:
+        found["REDIS_URL"] = request.getfixturevalue("redis_server").address()
+    return found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_blocks_run(page: Path, tmp_path: Path) -> None:
+def test_blocks_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     found = blocks(page)
     unknown = {language for language, _ in found} - RUN - SHOWN
     assert not unknown, f"blocks of a kind that is neither run nor plain: {unknown}"
@@ -51,6 +64,7 @@ def test_blocks_run(page: Path, tmp_path: Path) -> None:
         **os.environ,
         "CLEW_DB": str(tmp_path / "clew.db"),
         "PYTHONWARNINGS": "error",
+        **servers(page, request),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     program = "\n\n".join(body for language, body in found if language == "python")

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from clew.errors import ClewError
 from clew.memory import MemoryRecord, RecordLog
 from clew.messages import user
 from clew.sessions import Said, Session
@@ -157,9 +158,8 @@ def work(role: str, address: str, first: int, threads: int) -> None:
     def guarded(number: int) -> None:
         try:
             job(address, number, stop, told)
-        except BaseException as error:
+        except ClewError as error:
             told["faults"].append(f"{role} {number}: {type(error).__name__}: {error}")
-            raise
 
     running = [threading.Thread(target=guarded, args=(first + n,)) for n in range(threads)]
     for one in running:

@@ -161,7 +161,7 @@ class Server(Database):
         reason = str(error.orig).strip().partition("\n")[0]
         state = str(getattr(error.orig, "sqlstate", None) or "")
         lost = error.connection_invalidated or self._connection is None or _is_lost(state, error)
-        refused = not state and "FATAL:" in reason and not any(sign in reason for sign in PASSING)
+        refused = not state and any(sign in reason for sign in REFUSED)
         if lost:
             self._drop()
         if state in AGAIN or (lost and not refused):
@@ -186,8 +186,8 @@ LOST = ("08", "57P", "25006", "25P03", "53300")
 """Beginnings of states after which a new connection is: the connection broke off, the server stops or starts, it has
 become read-only (a standby, after a failover), the transaction was idle too long, there are too many connections."""
 
-PASSING = ("starting up", "shutting down", "too many", "remaining connection", "not currently accepting", "recovery")
-"""What a server says, without a state, when it refuses a connection that it may accept later."""
+REFUSED = ("authentication failed", "does not exist", "pg_hba.conf", "unrecognized configuration", "permission denied")
+"""What a server says, without a state, when it will refuse a connection the next time too."""
 
 _ADVICE = {
     "42501": "this role may not do that: the owner of the tables admits it with clew.storage.tenants",
