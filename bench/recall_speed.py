@@ -2,8 +2,9 @@
 
 Texts of 12 words of a Zipf vocabulary of 20,000, in sessions of 50. The questions are eight of the most frequent
 words, which is the worst there is, and three rarer ones. The embedder gives random vectors in no time: that of a
-question is not part of what is measured (8 ms with the offline one). Times are processor time. Prints Markdown. `--sizes 1000000` takes half
-an hour, most of it for writing.
+question is not part of what is measured (8 ms with the offline one). Times are processor time, so that other
+programs on the machine do not change them. Prints Markdown. `--sizes 1000000` takes half an hour, most of it for
+writing.
 """
 
 from __future__ import annotations

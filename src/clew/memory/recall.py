@@ -21,7 +21,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from clew.index import FullText, Gain, Hit
+from clew.index import FullText, Hit
 from clew.memory import ranking
 from clew.memory.embedding import Embedder, EmbeddingError, Vector, adapted
 from clew.memory.entity import CLAIM
