@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -178,7 +180,7 @@ def test_the_context_is_compacted_in_sight(chat: Run, clew: Run) -> None:
         "--window", "1200", "--policy", "pi:keep=300", "--memory", "none", "--no-tools", lines=(*asked, "/tree")
     )
     found = re.findall(
-        r"^compacted ([\d,]+) → ([\d,]+) tokens \(threshold\): .*; /expand (\d+) opens", done.stderr, re.M
+        r"^compacted ([\d,]+) → ([\d,]+) tokens \(threshold\): .*; /expand (\d+)$", done.stderr, re.M
     )
     assert found
     for before, after, entry in found:
@@ -299,3 +301,15 @@ def test_branches_are_a_step_further_in() -> None:
         heads = dict(enumerate(("one", "two", "three", "other"), 1))
         lines = [plain(line) for line in screen.tree(session.tree(), session.leaf, heads)]
     assert lines == ["     1 one", "     2 two", "×    3   three", "»    4 other [here [b]]"]
+
+
+@given(st.lists(st.text(alphabet="ab 猫\n，。é", max_size=12)), st.integers(1, 20))
+def test_a_reply_is_broken_between_words_however_it_comes(pieces: list[str], width: int) -> None:
+    flow = screen.Flow(width)
+    shown = "".join([*map(flow.take, pieces), flow.end()])
+    whole = screen.Flow(width)
+    assert shown == whole.take("".join(pieces)) + whole.end()
+    assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", "".join(pieces))
+    for line in shown.split("\n"):
+        assert cell_len(line) <= max(width, *(cell_len(word) for word in [*line.split(), ""]))
+    assert screen.Flow(None).take("".join(pieces)) == "".join(pieces)

@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping
 from clew.agent.session_index import SessionIndex
 from clew.agent.trace import unfinished
 from clew.cli.chat import screen
-from clew.cli.chat.talk import Talk
+from clew.cli.chat.talk import Talk, show_recalled
 from clew.cli.output import literal
 from clew.errors import UnknownName
 from clew.lab.plain import as_text
-from clew.memory.log import RecordLog
-from clew.memory.recall import Recall
 from clew.messages import Text
 from clew.sessions.entries import BranchSummary, Compaction, Entry, Pin, Said
 
@@ -46,18 +44,19 @@ def _memory(talk: Talk, query: str) -> None:
     r = talk.settings.remembering
     if r.log is None or r.recall is None:
         raise UnknownName("this chat has no memory (--memory none)")
-    lines = _recalled(r.recall, query) if query else _newest(r.log)
-    for line in lines or ["[dim]nothing[/]"]:
-        talk.out.print(line, no_wrap=True, overflow="ellipsis")
-
-
-def _recalled(recall: Recall, query: str) -> list[str]:
-    return [line for hit in recall.recall(query, HITS) for line in screen.recalled(hit.record, hit.why).split("\n")]
-
-
-def _newest(log: RecordLog) -> list[str]:
-    records = log.records()[-NEWEST:]
-    return [f"[dim]{literal(r.id)} {literal(r.kind)}[/] {literal(screen.one_line(r.text))}" for r in records]
+    if query:
+        hits = r.recall.recall(query, HITS)
+        for hit in hits:
+            show_recalled(talk.out, hit.record, hit.why)
+        found = bool(hits)
+    else:
+        records = r.log.records()[-NEWEST:]
+        for record in records:
+            head = f"[dim]{literal(record.id)} {literal(record.kind)}[/] {literal(screen.one_line(record.text))}"
+            talk.out.print(head, no_wrap=True, overflow="ellipsis")
+        found = bool(records)
+    if not found:
+        talk.out.print("[dim]nothing[/]")
 
 
 def _search(talk: Talk, query: str) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from rich.cells import cell_len
+from rich.padding import Padding
 
 from clew.agent.state import Action, ActionResult
 from clew.budget import Budget
@@ -51,6 +53,52 @@ class Spent(Struct, frozen=True):
     dollars: float | None
 
 
+class Flow:
+    """Breaks a text that comes in pieces into lines of a width (None: it is left as it is), between words.
+
+    Wide characters may be parted anywhere, as CJK texts are. A word is held back until its end is known.
+    """
+
+    def __init__(self, width: int | None) -> None:
+        self._width = width
+        self._column = 0
+        self._space = ""
+        self._word = ""
+
+    def take(self, piece: str) -> str:
+        """What can be shown after one more piece."""
+        if self._width is None:
+            return piece
+        shown = []
+        for char in piece:
+            if char == "\n":
+                shown.append(f"{self.end()}\n")
+                self._column, self._space = 0, ""
+            elif char.isspace():
+                shown.append(self.end())
+                self._space += char
+            elif cell_len(char) > 1:
+                shown.append(self.end())
+                self._word = char
+                shown.append(self.end())
+            else:
+                self._word += char
+        return "".join(shown)
+
+    def end(self) -> str:
+        """What was held back."""
+        if not self._word:
+            return ""
+        space, word = self._space, self._word
+        self._space = self._word = ""
+        if self._width and self._column + cell_len(space + word) > self._width:
+            line = "\n" if self._column else ""
+            self._column = cell_len(word)
+            return line + word
+        self._column += cell_len(space + word)
+        return space + word
+
+
 def one_line(text: str) -> str:
     """The beginning of a text, in one line."""
     return " ".join(text[:HEAD].split())
@@ -73,8 +121,7 @@ def compacted(entry: int, c: Compaction) -> str:
     parts = [(a.kept, "kept"), (a.summarised, "summarised"), (a.masked, "shortened"), (a.dropped, "dropped")]
     counts = ", ".join(f"{n:,} {word}" for n, word in parts if n)
     return (
-        f"[cyan]compacted[/] {c.before:,} → {c.after:,} tokens [dim]({literal(c.reason)}): {counts}; "
-        f"/expand {entry} opens it[/]"
+        f"[cyan]compacted[/] {c.before:,} → {c.after:,} tokens [dim]({literal(c.reason)}): {counts}; /expand {entry}[/]"
     )
 
 
@@ -84,13 +131,15 @@ def refused(failed: Failed) -> str:
     return f"[yellow]not compacted[/] [dim]{literal(one_line(f'{f.reason} {f.detail}'))}[/]"
 
 
-def recalled(record: MemoryRecord, why: Any = None) -> str:
-    """A record that goes with a question, and why."""
+def recalled(record: MemoryRecord) -> str:
+    """A record that was recalled."""
     day = time.strftime("%Y-%m-%d", time.localtime(record.valid_from if record.valid_from else record.created))
-    reason = explained(record.metadata.get("why") if why is None else why)
-    return f"[magenta]recalled[/] [dim]{day}[/] {literal(one_line(record.text))}" + (
-        f"\n         [dim]{literal(reason)}[/]" if reason else ""
-    )
+    return f"[magenta]recalled[/] [dim]{day}[/] {literal(one_line(record.text))}"
+
+
+def reason(why: Any) -> Padding:
+    """Why it was, below it."""
+    return Padding(f"[dim]{literal(explained(why))}[/]", (0, 0, 0, len("recalled ")))
 
 
 def explained(why: Any) -> str:

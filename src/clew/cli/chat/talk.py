@@ -17,6 +17,7 @@ from clew.cli.chat import screen
 from clew.cli.chat.parts import Remembering, settle, tools
 from clew.cli.output import literal, printable
 from clew.errors import UnknownName
+from clew.memory.records import MemoryRecord
 from clew.messages import Message, Text, Usage
 from clew.models import Model
 from clew.models.prices import cost, price
@@ -63,6 +64,7 @@ class Talk:
         s = self.settings
         self.session = session
         self._seen = session.newest
+        self._writing: Delta | None = None
         offered: list[Tool] = tools(session, s.remembering) if s.tools else []
         self.agent: AgentModule[Any] = AgentModule(
             s.model, s.remembering.memory, session, offered, instructions=s.instructions
@@ -125,33 +127,51 @@ class Talk:
         for event in events:
             if isinstance(event, Ended):
                 if not shown and event.result.final_result:  # a model that cannot be watched
-                    self.out.print(Styled(printable(event.result.final_result)), soft_wrap=True)
+                    self._write(Delta(event.result.final_result))
+                    self._finish()
                 return event.result
             if isinstance(event, Delta):
-                self.out.print(
-                    Styled(printable(event.text), style="dim" if event.thinking else ""), end="", soft_wrap=True
-                )
-                self.out.file.flush()
+                self._write(event)
+                shown = True
                 if not event.thinking:
                     written.append(event.text)
-                shown = True
                 continue
             if event.stage == "model_output":
-                if written:
-                    self.out.print()
+                self._finish()
                 written.clear()
             self._told(event)
             self._notice()
         raise AssertionError("a stream of events ends with Ended")
 
+    def _write(self, piece: Delta) -> None:
+        """Shows a piece of a reply; reasoning is dim, in a paragraph of its own."""
+        if self._writing is None or self._writing.thinking != piece.thinking:
+            self._finish()
+            self._flow = screen.Flow(self.out.width if self.out.is_terminal else None)
+        self._writing = piece
+        self._put(self._flow.take(printable(piece.text)), piece)
+
+    def _finish(self) -> None:
+        """Ends the line of what was being written, if anything was."""
+        if self._writing is not None:
+            self._put(self._flow.end() + "\n", self._writing)
+        self._writing = None
+
+    def _put(self, text: str, piece: Delta) -> None:
+        self.out.print(Styled(text, style="dim" if piece.thinking else ""), end="", soft_wrap=True)
+        self.out.file.flush()
+
     def _told(self, event: Event) -> None:
+        if event.stage == "recalled":
+            for record in event.data["records"]:
+                show_recalled(self.aside, record, record.metadata.get("why"))
         for line in _lines(event):
             self.aside.print(line, no_wrap=True, overflow="ellipsis")
 
     def _stopped(self, written: str) -> None:
         if written.strip():
             self.session.append(Message("assistant", (Text(written),), meta={"clew": {INTERRUPTED: True}}))
-            self.out.print()
+        self._finish()
         kept = "what was written is kept" if written.strip() else "nothing was written yet"
         self.aside.print(f"[yellow]stopped[/] [dim]{kept}[/]")
 
@@ -172,11 +192,15 @@ def instructions(given: str | None) -> str:
     return prompt("clew.cli.chat", "system") if given is None else given
 
 
+def show_recalled(out: Console, record: MemoryRecord, why: Any) -> None:
+    """Shows a record that was recalled, and why if that is known."""
+    out.print(screen.recalled(record), no_wrap=True, overflow="ellipsis")
+    if why is not None:
+        out.print(screen.reason(why))
+
+
 def _lines(event: Event) -> Iterator[str]:
     match event.stage:
-        case "recalled":
-            for record in event.data["records"]:
-                yield from screen.recalled(record).split("\n")
         case "tool_start":
             yield screen.called(event.data["action"])
         case "tool_end":
