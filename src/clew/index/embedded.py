@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from clew.index.flat import Entry
-from clew.index.rows import Row, Source, mark
+from clew.index.rows import Row, Source
+from clew.index.rows import mark as of_rows
 
 Progress = Callable[[int], None]
 """Is told, time and again, how many more texts have been embedded."""
@@ -38,12 +40,19 @@ class Vectors(Protocol):
 
 
 class Texts:
-    """The rows of a log in one namespace. `text` says what of a piece is embedded."""
+    """The rows of a log in one namespace. `text` says what of a piece is embedded, `mark` what identifies a position of
+    the log (None: the rows that are there)."""
 
     def __init__(
-        self, source: Source, namespace: str, vectors: Vectors, text: Callable[[Mapping[str, str]], str]
+        self,
+        source: Source,
+        namespace: str,
+        vectors: Vectors,
+        text: Callable[[Mapping[str, str]], str],
+        mark: Callable[[int], str] | None = None,
     ) -> None:
         self.vectors = vectors
+        self._mark = mark or partial(of_rows, source, namespace)
         self._source = source
         self._namespace = namespace
         self._text = text
@@ -54,7 +63,7 @@ class Texts:
 
     def mark(self, position: int) -> str:
         """Tells what stands at a position; of none, nothing."""
-        return mark(self._source, self._namespace, position) if position else ""
+        return self._mark(position) if position else ""
 
     def pieces(self, row: Row) -> list[tuple[Entry, str]]:
         """The entries of a row and their texts; a blank text has no meaning to be found by."""

@@ -65,13 +65,22 @@ class Flat:
             self._entries.append(entry)
             self._at.setdefault(entry.id, []).append(at)
 
-    def drop(self, ids: Collection[str]) -> None:
-        """Takes out the entries of these ids."""
+    @property
+    def keys(self) -> set[str]:
+        """The keys of its entries' texts."""
+        return {entry.key for entry in self._entries if entry is not None}
+
+    def drop(self, ids: Collection[str]) -> list[str]:
+        """Takes out the entries of these ids; the keys of their texts."""
+        keys: list[str] = []
         for id in ids:
             for at in self._at.pop(id, ()):
+                gone = self._entries[at]
+                keys += [gone.key] if gone is not None else []
                 self._entries[at] = None
                 self._alive[at] = False
                 self._rows[at] = 0.0
+        return keys
 
     def best(self, query: Floats, k: int, ids: Collection[str] | None = None) -> list[Scored]:
         """The `k` nearest entries, of these ids or of all; sorted."""

@@ -1,8 +1,8 @@
 """The graph of an index of vectors: HNSW of usearch over bytes. All that is particular to it is here.
 
 A vector is kept in the graph as bytes, a quarter of the room and several times as fast to compare; what it
-finds are candidates, which are scored by the vectors as they are stored. On real vectors (`bench/vectors.py`) that
-finds what comparing all of them finds, but for a part in a thousand.
+finds are candidates, which are scored by the vectors as they are stored. The thirty nearest by bytes hold all of the
+ten nearest (`bench/vectors.py`, real vectors): what is missed is missed by the graph.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ MAKE = f"usearch-{version('usearch').partition('.')[0]}"
 """The make of the files: usearch reads those of its major version."""
 
 LINKS = 16
-"""Neighbours of a vector in the graph: 24 take a tenth more room and twice the time, and find no more."""
+"""Neighbours of a vector in the graph: 24 take a tenth more room and half as long again to build."""
 
-ADDING, SEARCHING = 128, 128
-"""Candidates looked at when a vector is added, and when one is looked for."""
+ADDING, SEARCHING = 128, 512
+"""Candidates looked at when a vector is added, and when one is looked for. Among 100,000 vectors 128 of them found 0.95
+of the nearest ten, 256 0.99 and 400 0.997; a search takes 0.3, 0.6 and 0.9 ms, less than reading their vectors does."""
 
 _CHUNK = 1 << 20
 _FILLER = 1 << 62

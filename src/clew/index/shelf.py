@@ -122,8 +122,15 @@ class Shelf:
                 self._db.execute("ROLLBACK")
             raise
 
-    def check(self, state: State) -> None:
-        """Raises `Damaged` unless the file is whole. Reads all of it."""
+    def check(self, whole: set[int], inode: int) -> None:
+        """Raises `Damaged` unless the file is whole. Reads all of it, once: `whole` are the inodes of files that are
+        known to be, it grows."""
+        if inode not in whole:
+            with self.snapshot() as state:
+                self._check(state)
+            whole.add(inode)
+
+    def _check(self, state: State) -> None:
         found = self._db.execute("PRAGMA quick_check(1)").fetchone()
         if found != ("ok",):
             raise Damaged(f"{FILE}: {found[0]}")
@@ -202,6 +209,11 @@ class Shelf:
         query = f"SELECT {_ENTRY} FROM pieces JOIN texts USING (n) WHERE id IN"
         return [_entry(row) for row in self._among(query, list(ids)) if row[3] < end]
 
+    def without(self, keys: Collection[str]) -> list[str]:
+        """Those of the keys of texts that it does not have."""
+        held = {row[0] for row in self._among("SELECT key FROM texts WHERE key IN", list(keys))}
+        return [key for key in keys if key not in held]
+
     # -- writing
 
     def put(self, state: State) -> None:
@@ -254,6 +266,10 @@ class Shelf:
         """The texts before n = `end` are in a graph now, and those that stand nowhere are not."""
         self._db.execute("DELETE FROM fresh WHERE n < ?", (end,))
         self._db.execute("DELETE FROM gone")
+
+    def settle(self) -> None:
+        """Empties the file of what has been written lately: it still has what was taken out since."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def clear(self) -> None:
         """Takes out all there is."""

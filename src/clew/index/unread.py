@@ -35,20 +35,23 @@ class Unread:
         """How many texts have no vector yet."""
         return sum(map(len, self._waiting.values()))
 
-    def add(self, rows: Sequence[Row]) -> None:
-        """Takes in the next rows, with the vectors of their texts that are there already."""
+    def add(self, rows: Sequence[Row]) -> set[str]:
+        """Takes in the next rows, with the vectors of their texts that are there already. Gives the keys of texts of
+        its own that stand nowhere here any more."""
         last = {row.id: row for row in rows}
         pieces = {id: self._texts.pieces(row) for id, row in last.items()}
         held = self._texts.vectors.held(list({entry.key for some in pieces.values() for entry, _ in some}))
         known: list[Entry] = []
+        gone: set[str] = set()
         for row in sorted(last.values(), key=lambda row: row.position):
-            self._drop(row.id)
+            gone.update(self._drop(row.id))
             self._rows[row.id] = self.end = row.position
             known += [entry for entry, _ in pieces[row.id] if entry.key in held]
             missing = [one for one in pieces[row.id] if one[0].key not in held]
             if missing:
                 self._waiting[row.id] = missing
         self._flat.add(known, [held[entry.key] for entry in known])
+        return gone - self._flat.keys if gone else gone
 
     def embed(self, limit: int | None) -> int:
         """Has texts embedded that have no vector yet: those of the newest rows, about so many. Gives how many."""
@@ -75,9 +78,11 @@ class Unread:
         """The `k` nearest of those that have a vector, of some ids or of all; sorted."""
         return self._flat.best(query, k, ids)
 
-    def _drop(self, id: str) -> None:
+    def _drop(self, id: str) -> list[str]:
+        keys: list[str] = []
         if self._rows.pop(id, None) is not None:
-            self._flat.drop([id])
+            keys = self._flat.drop([id])
             self._waiting.pop(id, None)
         if not self._rows:
             self._flat = Flat()
+        return keys

@@ -14,7 +14,7 @@ from clew.index.graph import Nearby
 from clew.index.shelf import FILE, Shelf, State
 from clew.index.vector_writer import load
 
-CANDIDATES = 100
+CANDIDATES = 50
 """Texts, at least, that are taken from the graph to be scored by their stored vectors."""
 
 TIMES = 4
@@ -30,12 +30,13 @@ class Lost(Exception):
 
 class Reader:
     """What the index in a folder holds. Nothing while it is missing, damaged, of another make or of another log;
-    `damage` says so."""
+    `damage` says so. `whole` are the inodes of files that are known to be undamaged; it grows."""
 
-    def __init__(self, folder: Path, texts: Texts, made: str) -> None:
+    def __init__(self, folder: Path, texts: Texts, made: str, whole: set[int]) -> None:
         self._folder = folder
         self._texts = texts
         self._made = made
+        self._whole = whole
         self._shelf: Shelf | None = None
         self._seen: tuple[int, int] = (0, 0)
         self._nearby: Nearby | None = None
@@ -66,6 +67,10 @@ class Reader:
     def drop(self) -> None:
         """Lets go of what was taken up: it is taken up anew."""
         self._nothing("")
+
+    def without(self, keys: Collection[str]) -> list[str]:
+        """Those of the keys of texts that the index does not have."""
+        return list(keys) if self._shelf is None else self._shelf.without(keys)
 
     def hide(self, ids: Collection[str]) -> None:
         """What the index has of these ids is no longer true; until it is taken up anew."""
@@ -107,8 +112,7 @@ class Reader:
         if self._shelf is None or inode != self._seen[0]:
             self._nothing("")
             self._shelf = Shelf(self._folder)
-            with self._shelf.snapshot() as state:
-                self._shelf.check(state)
+            self._shelf.check(self._whole, inode)
         seen = (inode, self._shelf.version())
         if seen == self._seen:
             return

@@ -23,6 +23,9 @@ EXACT = 20_000
 """Texts, at most, that are compared one by one when all has been read; more go into a graph. To compare so many takes
 2 ms, about what a graph takes for its candidates and their vectors; with five times as many it is 20 ms."""
 
+REST = 20
+"""Beside a graph, the part of its size (as 1 / REST) that may be compared one by one, up to `EXACT`."""
+
 GROWTH = 4
 """While much is read, the graph is written anew when there is a quarter more: its file is written as a whole."""
 
@@ -47,18 +50,26 @@ def filing() -> Iterator[None]:
         raise Unwritable(str(error)) from error
 
 
-def bring_up(folder: Path, texts: Texts, made: str, *, until: int | None = None, progress: Progress = silent) -> None:
+def bring_up(
+    folder: Path,
+    texts: Texts,
+    made: str,
+    whole: set[int],
+    *,
+    until: int | None = None,
+    progress: Progress = silent,
+) -> None:
     """Takes in what the log has more than the index, up to a position; the index is made anew when it cannot be used.
 
     The vectors of a batch are stored before the batch counts as read: the process may be killed at any time, and no
-    text is embedded twice. Only for the one who may write the folder.
+    text is embedded twice. Only for the one who may write the folder. `whole`: see `Shelf.check`.
     """
     try:
-        _bring_up(folder, texts, made, until, progress)
+        _bring_up(folder, texts, made, whole, until, progress)
     except Damaged:
         with filing():
             clear(folder)
-        _bring_up(folder, texts, made, until, progress)
+        _bring_up(folder, texts, made, whole, until, progress)
 
 
 def clear(folder: Path) -> None:
@@ -67,26 +78,35 @@ def clear(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _bring_up(folder: Path, texts: Texts, made: str, until: int | None, progress: Progress) -> None:
+def _bring_up(folder: Path, texts: Texts, made: str, whole: set[int], until: int | None, progress: Progress) -> None:
     with ExitStack() as stack:
         with filing():
             shelf = stack.enter_context(closing(Shelf(folder, write=True)))
+            shelf.check(whole, (folder / FILE).stat().st_ino)
             state = shelf.state()
-            shelf.check(state)
         if state.made != made or state.mark != texts.mark(state.position):
             state = State(made=made, next=state.next)
             with filing(), shelf.writing():
                 shelf.clear()
                 shelf.put(state)
+        before = state.removals
         for rows in _batches(texts, state.position, until):
             state = _take(shelf, texts, state, rows, progress)
             if state.next - state.graph.end > max(EXACT, state.graph.end // GROWTH):
                 state = _fold(shelf, folder, texts, state)
         with filing():
             gone = shelf.gone()
-        if gone or state.next - state.graph.end > EXACT:
+        if gone or state.next - state.graph.end > _at_rest(state.graph):
             state = _fold(shelf, folder, texts, state)
+        if state.removals > before:
+            with filing():
+                shelf.settle()
         _sweep(folder, state)
+
+
+def _at_rest(graph: Graph) -> int:
+    """How many texts may be beside a graph when all has been read."""
+    return min(EXACT, graph.end // REST) if graph.file else EXACT
 
 
 def _batches(texts: Texts, after: int, until: int | None) -> Iterator[list[Row]]:

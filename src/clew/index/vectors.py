@@ -60,8 +60,9 @@ class VectorIndex:
 
     `folder` is where it is kept (None: as long as this object, as it is for vectors that are not stored), `source`
     the log it follows in one `namespace`, `vectors` what makes and keeps the vectors, `text` what of a piece is
-    embedded. `failure` is why the index could not be written the last time, if so: searches still see everything,
-    more slowly.
+    embedded. `mark` identifies what stands at a position of the log, also when that was purged (None: the rows there
+    do): an index that has read something else there is of another log. `failure` is why the index could not be
+    written the last time, if so: searches still see everything, more slowly.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class VectorIndex:
         *,
         namespace: str = "default",
         text: Callable[[Mapping[str, str]], str] = lambda piece: piece.get("text", ""),
+        mark: Callable[[int], str] | None = None,
     ) -> None:
         self.failure: StoreError | None = None
         if folder is None or not vectors.lasting:
@@ -79,9 +81,10 @@ class VectorIndex:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         name = blake2b(f"{namespace}\0{vectors.name}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         self._place = folder / name
-        self._texts = Texts(source, namespace, vectors, text)
+        self._texts = Texts(source, namespace, vectors, text, mark)
         self._made = f"{VERSION}-{MAKE}-{vectors.name}"
-        self._reader = Reader(self._place, self._texts, self._made)
+        self._whole: set[int] = set()
+        self._reader = Reader(self._place, self._texts, self._made, self._whole)
         self._unread = Unread(self._texts, 0)
         self._more = False
         self._lock = threading.RLock()
@@ -104,7 +107,7 @@ class VectorIndex:
 
         All that the log held when the call began is compared, as far as it has vectors. About `fresh` texts that have
         none are embedded first (None: all, however long it takes); `waiting` says how many are left.
-        Up to 20,000 pieces all are compared; among more the nearest are found but for a part in a thousand. Scores
+        Up to 20,000 pieces all are compared; among more, a part in a hundred may be missed. Scores
         are those of the stored vectors.
         """
         wanted = np.asarray(vector, np.float32)
@@ -158,17 +161,18 @@ class VectorIndex:
 
     def _read_on(self, fresh: int | None) -> None:
         """Reads the log to its end, or as far as the texts that may be embedded last."""
-        self._more = True
+        self._more, vectors = True, self._texts.vectors
         while self._more:
             rows = self._next()
             self._more = len(rows) >= STEP
-            self._unread.add(rows)
+            vectors.forget(self._reader.without(self._unread.add(rows)))
             embedded = self._unread.embed(fresh)
             fresh = None if fresh is None else fresh - embedded
             self._reader.hide(self._unread.ids)
             if self._unread.waiting:
                 return
-            if len(self._unread) > BEHIND and self._write(0.0, self._unread.end, silent):
+            noted = embedded or any(not row.pieces for row in rows)  # what is embedded is to be forgotten some day
+            if (noted or len(self._unread) > BEHIND) and self._write(0.0, self._unread.end, silent):
                 self._take_up()
 
     def _next(self) -> list[Row]:
@@ -186,7 +190,7 @@ class VectorIndex:
                 with filing():
                     mine = stack.enter_context(files.writing(self._place, wait))
                 if mine:
-                    bring_up(self._place, self._texts, self._made, until=until, progress=progress)
+                    bring_up(self._place, self._texts, self._made, self._whole, until=until, progress=progress)
                 return mine
         except (Unwritable, files.Damaged) as error:
             self.failure = StoreError(f"the index in {self._place} cannot be written: {error}; searches go without it")

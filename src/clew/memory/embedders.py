@@ -98,9 +98,9 @@ class MiniLM:
             self.name = f"onnx:{Path(model).stem}"
 
     def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        import numpy as np
-
         tokenizer, session = self._model
+        from clew.index.arrays import np
+
         if not texts:
             return []
         read = tokenizer.encode_batch([text[:LIMIT] for text in texts])

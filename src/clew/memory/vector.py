@@ -151,7 +151,8 @@ def _indexed(embedder: Embedder, log: RecordLog, folder: str | Path | None) -> t
     vectors = Vectors(embedder, log.store, log.path)
     if folder is None and "://" not in log.store.where:
         folder = Path(f"{log.store.where}.index") / "said"
-    return vectors, VectorIndex(Path(folder) if folder else None, Said(log), vectors, namespace=log.path)
+    place = Path(folder) if folder else None
+    return vectors, VectorIndex(place, Said(log), vectors, namespace=log.path, mark=log.mark_of)
 
 
 def _one_by_one(embedder: Embedder | Callable[[str], Vector] | None) -> Callable[[str], Vector] | None:
