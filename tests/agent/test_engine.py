@@ -399,8 +399,13 @@ def test_hooks_may_replace_prompt_call_reply_decision_state() -> None:
     assert [m.text for m in llm.calls[-1].messages] == ["only this"]
 
 
-@pytest.mark.parametrize("name", ["before_step", "before_prepare", "after_prepare", "before_decide", "after_decide",
-                                  "before_reduce", "after_reduce", "after_step"])  # fmt: skip
+PHASES = (
+    "before_step", "before_observe", "after_observe", "before_prepare", "after_prepare", "before_decide",
+    "after_decide", "before_reduce", "after_reduce", "after_step",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PHASES)
 def test_a_veto_elsewhere_ends_the_run(name: str) -> None:
     _, agent = adding()
     result = sync(agent, "go", hooks=[hook(name, Veto("stop here"))])
@@ -481,6 +486,34 @@ def test_a_window_history_shows_the_last_messages() -> None:
     assert agent.run("go", history_policy=HistoryPolicy(max_messages=4)) == "42"
     assert [m.role for m in llm.calls[0].messages] == ["system", "user"]
     assert [m.role for m in llm.calls[1].messages] == ["system", "user", "assistant", "user"]
+
+
+def test_memory_and_history_are_kept_apart() -> None:
+    """QitOS: test_memory_and_history_streams_are_strictly_separated."""
+    memory, history = WindowMemory(100), WindowHistory(50)
+    llm = Scripted([calls(("add", {"a": 1, "b": 2})), "Done."])
+    AgentModule(llm, memory, history, [add], remembers=QITOS_STREAM).run("go")
+    assert {r.role for r in memory.retrieve({})} == {*QITOS_STREAM}
+    assert [m.role for m in history.messages] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_what_a_history_does_is_seen() -> None:
+    """QitOS: test_engine_surfaces_compact_events_and_history_metadata."""
+
+    class Talker(AgentModule[State]):
+        def prepare(self, state: State) -> str:
+            return f"step {state.current_step} " + "detail " * 300
+
+        def interpret(self, state: State, reply: Reply) -> Decision:
+            return Decision.final("42") if state.current_step == 3 else Decision.wait()
+
+    agent = Talker(Scripted("hm"), history=CompactHistory(max_tokens=900, keep_last_rounds=1))
+    events = [e for e in agent.stream("go") if isinstance(e, Event)]
+    stages = {e.data["context"]["stage"] for e in events if e.stage == "context_history"}
+    assert "warning" in stages
+    assert stages & {"microcompact_applied", "summary_compact_applied"}
+    last = [e for e in events if e.stage == "context"][-1]
+    assert any(m.get("summary") or m.get("compacted") for m in last.data["history_messages_meta"])
 
 
 def test_an_engine_can_run_again() -> None:

@@ -16,6 +16,7 @@ from clew import Session
 from clew.agent import AgentModule, Result, State, StopReason
 from clew.errors import UnknownName
 from clew.history import CompactHistory
+from clew.memory import RecordLog
 from clew.messages import Usage
 from clew.models import Scripted
 from clew.sessions.rules import violations
@@ -64,6 +65,8 @@ def test_a_run_goes_on_after_a_kill_between_any_two_entries(after: int, killed: 
         assert len([k for k in keys if k.endswith("prompt")]) == 1, "nothing is said twice"
         assert violations(session.messages()) == []
         assert [m.role for m in session.messages()].count("assistant") == 3, "no reply is asked for twice"
+        with RecordLog(killed / f"{after}.memory") as log:
+            assert [r.text for r in log.records()] == ["Do it.", "All done. 完成。"], "remembered, and once"
         told = [r for m in session.messages() for r in m.results]
         assert [r.call_id for r in told] == ["c00", "c01", "c10", "c11"]
         interrupted = {r.call_id for r in told if "interrupted" in r.text}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from clew import Session
 from clew.agent import AgentModule, tool
+from clew.memory import RecordLog, WindowMemory
 from clew.messages import Message, Text, ToolCall, Usage
 from clew.models import ModelCall, Reply, Scripted
 from clew.sessions import Draft, Entry
@@ -53,7 +54,8 @@ def agent(session: Session, journal: Path) -> AgentModule:
         """Something that may be done twice."""
         return noted(f"safe {n}")
 
-    return AgentModule(Scripted(answers), history=session, tools=[once, safe], instructions="Be brief.")
+    memory = WindowMemory(log=RecordLog(journal.with_suffix(".memory")))
+    return AgentModule(Scripted(answers), memory, session, [once, safe], instructions="Be brief.", recall_tokens=0)
 
 
 def once_killed(store: Path, after: int) -> int:

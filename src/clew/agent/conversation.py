@@ -57,6 +57,10 @@ class Conversation(ABC):
         """After an overflow: whether the next request will be smaller."""
 
     @abstractmethod
+    def offer(self, tools: Sequence[Mapping[str, Any]]) -> None:
+        """These tool schemas are sent with every request: they count."""
+
+    @abstractmethod
     def begin(self) -> None:
         """Forgets what was said, as far as the next requests go."""
 
@@ -87,6 +91,9 @@ class InSession(Conversation):
     def recover(self, error: BaseException, step: int) -> Loop[bool]:
         return bool((yield Recover(self._session, error)))
 
+    def offer(self, tools: Sequence[Mapping[str, Any]]) -> None:
+        self._session.offer(tools)
+
     def begin(self) -> None:
         self._session.branch_to(None)
 
@@ -101,12 +108,12 @@ class InHistory(Conversation):
     def __init__(self, history: History, model: Model, policy: HistoryPolicy, beside: Session) -> None:
         self.history = history
         self.policy = policy
-        self.telemetry: dict[str, Any] = {}
         self._beside = beside
         self._model = model
         self._system = ""
         self._limit: int | None = None  # after an overflow: tokens
         self._shown = 0
+        self._overhead = 0
 
     @property
     def session(self) -> Session:
@@ -137,7 +144,7 @@ class InHistory(Conversation):
         output = int(getattr(self._model, "max_tokens", 0) or 0)
         window = _window(self._model)
         room = available(window, output)
-        fixed = self.counter.text(instructions) + self.counter.text(asked)
+        fixed = self.counter.text(instructions) + self.counter.text(asked) + self._overhead
         budget = max(1, room - fixed)
         query: dict[str, Any] = self.policy.build_query(step, phase="DECIDE", query_kind="decide")
         query |= {"pending_content": asked, "model_name": self._model.name, "step_id": step}
@@ -170,7 +177,8 @@ class InHistory(Conversation):
         )
         if self._shown + fixed > room:
             yield Event(step, "DECIDE", "context_overflow")
-            figures = {"system": self.counter.text(instructions), "tools": 0, "user": self.counter.text(asked)}
+            system_tokens, user_tokens = self.counter.text(instructions), self.counter.text(asked)
+            figures = {"system": system_tokens, "tools": self._overhead, "user": user_tokens}
             raise ContextOverflow(
                 {**figures, "needed": self._shown + fixed, "available": room, "window": window, "output": output}
             )
@@ -188,6 +196,9 @@ class InHistory(Conversation):
         self._limit = max(1, int(self._shown * SMALLER))
         return True
         yield  # a loop that asks for nothing
+
+    def offer(self, tools: Sequence[Mapping[str, Any]]) -> None:
+        self._overhead = self.counter.tools(tools) if tools else 0
 
     def begin(self) -> None:
         self.history.reset()

@@ -40,8 +40,9 @@ def decide(run: Run) -> Loop[tuple[str, Reply | None, Decision]]:
 def _prompt(run: Run) -> Loop[tuple[str, Message | None]]:
     """What to say now; None when nothing is to be said, or it was said before the run was interrupted."""
     if (entry := run.said.get("prompt")) is not None:
-        message = trace.message_of(entry)
-        return (message.text if message else ""), None
+        message = trace.message_of(entry) or user()
+        yield from run.remember("user", _words(message), entry.id)
+        return _words(message), None
     run.state = run.hooked("before_prepare", run.state)
     text: str = run.hooked("after_prepare", run.agent.prepare(run.state))
     if not text.strip():
@@ -56,6 +57,8 @@ def _prompt(run: Run) -> Loop[tuple[str, Message | None]]:
 
 def _reply(run: Run, prompt: Message | None) -> Loop[Reply]:
     if (entry := run.said.get("reply")) is not None and (message := trace.message_of(entry)) is not None:
+        if message.text.strip():
+            yield from run.remember("assistant", message.text, entry.id)
         return Reply(message, usage=message.usage or Reply(message).usage)
     instructions = run.agent.build_system_prompt(run.state)
     said = (prompt, run.key("prompt")) if prompt is not None else None
@@ -113,7 +116,8 @@ def _time(run: Run) -> dict[str, Any]:
 
 def _words(prompt: Message) -> str:
     """What the agent said itself, without what was remembered."""
-    return prompt.parts[-1].text if isinstance(prompt.parts[-1], Text) else prompt.text
+    last = prompt.parts[-1] if prompt.parts else None
+    return last.text if isinstance(last, Text) else prompt.text
 
 
 def tidied(message: Message, prefix: str) -> Message:

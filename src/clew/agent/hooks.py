@@ -47,6 +47,12 @@ class Hook:
     def before_step(self, context: Context, state: State) -> State | Veto | None:
         """A step begins."""
 
+    def before_observe(self, context: Context, observation: Observation) -> Observation | Veto | None:
+        """What came of the last step is about to be looked at."""
+
+    def after_observe(self, context: Context, observation: Observation) -> Observation | Veto | None:
+        """What the agent has seen."""
+
     def before_prepare(self, context: Context, state: State) -> State | Veto | None:
         """The prompt is about to be made."""
 

@@ -11,7 +11,7 @@ from clew.agent.conversation import Conversation, InHistory, InSession
 from clew.agent.engine import Engine
 from clew.agent.state import Action, Decision, Ended, Event, Observation, State
 from clew.agent.tools import Tool, as_tools
-from clew.errors import BadReply, RefusedReply
+from clew.errors import BadReply, RefusedReply, UnknownName
 from clew.history.messages import History, HistoryPolicy
 from clew.history.models import Function, as_model
 from clew.memory.base import Memory
@@ -61,7 +61,8 @@ class AgentModule(Generic[S]):
         recall_tokens: int = RECALL_TOKENS,
     ) -> None:
         model = as_model(llm)
-        assert model is not None
+        if model is None:
+            raise UnknownName("an agent needs a model: LiteLLM(name) of clew.models, or a function of messages")
         self.llm = model
         self.memory = memory
         self.tools = as_tools(tools)

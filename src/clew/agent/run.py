@@ -15,7 +15,7 @@ from clew.agent.asks import Do, Loop
 from clew.agent.hooks import Context, hooked
 from clew.agent.state import Event, Observation, State, Step, StopReason
 from clew.errors import ClewError, UnknownName
-from clew.memory.records import MemoryRecord, Source
+from clew.memory.records import MemoryRecord, Source, digest
 from clew.messages import Usage
 from clew.models.prices import cost, price
 from clew.sessions.entries import Entry
@@ -40,7 +40,7 @@ class Run:
         self.stop: StopReason | None = None
         self.said: dict[str, Entry] = {}
         self.schemas = tuple(tool.schema for tool in self.tools.values())
-        self.conversation.session.offer(self.schemas)
+        self.conversation.offer(self.schemas)
         if task is None:
             self._go_on()
         else:
@@ -140,12 +140,14 @@ class Run:
         return Context(self.agent, self.conversation.session, self.state)
 
     def remember(self, role: str, content: Any, entry: int | None = None) -> Loop[None]:
-        """Gives the memory a record, if it wants records of this role."""
+        """Gives the memory a record, if it wants records of this role. What an entry says has the same id each time: a
+        memory over a log stores it once, also when a crash makes it be told again."""
         memory = self.agent.memory
         if memory is None or role not in self.agent.remembers:
             return
         session = self.conversation.session.id
         text = content if isinstance(content, str) else msgspec.to_builtins(content, str_keys=True, enc_hook=str)
         sources = (Source.of(entry, str(text), session),) if entry is not None else ()
-        record = MemoryRecord(role, text, self.step, {"session": session}, sources=sources)
+        id = digest(f"{session}\0{entry}")[:16] if entry is not None else ""
+        record = MemoryRecord(role, text, self.step, {"session": session}, id=id, sources=sources)
         yield Do(lambda: memory.append(record))
