@@ -507,8 +507,9 @@ def test_what_a_history_does_is_seen() -> None:
         def interpret(self, state: State, reply: Reply) -> Decision:
             return Decision.final("42") if state.current_step == 3 else Decision.wait()
 
-    agent = Talker(Scripted("hm"), history=CompactHistory(max_tokens=900, keep_last_rounds=1))
-    events = [e for e in agent.stream("go") if isinstance(e, Event)]
+    agent = Talker(Scripted("hm"), history=CompactHistory(keep_last_rounds=1))
+    policy = HistoryPolicy(max_messages=10, max_tokens=900)
+    events = [e for e in agent.stream("go", history_policy=policy) if isinstance(e, Event)]
     stages = {e.data["context"]["stage"] for e in events if e.stage == "context_history"}
     assert "warning" in stages
     assert stages & {"microcompact_applied", "summary_compact_applied"}
