@@ -149,7 +149,9 @@ class Meaning:
         from clew.memory.embedded import Vectors
 
         self._vectors = Vectors(embedder, log.store, log.path)
-        self.index = VectorIndex(folder, source, self._vectors, namespace=log.path, text=itemgetter(MEANING))
+        self.index = VectorIndex(
+            folder, source, self._vectors, namespace=log.path, text=itemgetter(MEANING), mark=log.mark_of
+        )
 
     def near(self, text: str, depth: int) -> list[tuple[str, float]]:
         """The versions that have the `depth` pieces nearest in meaning, the nearest first, with their cosines."""
