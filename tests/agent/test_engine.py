@@ -343,6 +343,19 @@ class Shell(AgentModule[State]):
         return f"$ {action.arguments}" if action.name == "bash" else NotImplemented
 
 
+def test_errors_are_bounded_too() -> None:
+    class Loud(AgentModule[State]):
+        def act(self, state: State, action: Action) -> Any:
+            raise ValueError("线团 " * 50_000)
+
+    llm = Scripted([calls(("anything", {})), "Done."])
+    agent = Loud(llm)
+    agent.run("go")
+    text = llm.calls[1].messages[-1].results[0].text
+    assert text.startswith("ValueError: 线团")
+    assert agent.session.view.counter.text(text) < 6_000
+
+
 def test_actions_can_be_done_in_a_way_of_the_agents_own() -> None:
     llm = Scripted([calls(("bash", '{"c": "ls"}'), ("add", {"a": 1, "b": 1}), ("nothing", {})), "Done."])
     result = sync(Shell(llm, tools=[add]), "go")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from agents import add, calls
+from agents import add, book, calls
 from clew import Session
-from clew.agent import AgentModule, Result, State, StopReason
+from clew.agent import AgentModule, Result, State, StopReason, tool
 from clew.errors import UnknownName
 from clew.history import CompactHistory
 from clew.memory import RecordLog
@@ -124,6 +124,28 @@ def test_state_and_totals_are_taken_up(tmp_path: Path) -> None:
         "2",
     )
     session.close()
+
+
+def test_a_long_result_that_came_is_not_asked_for_again(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "a.db") as session:
+        agent = AgentModule(Scripted([calls(("book", {"pages": 300})), "Read."]), history=session, tools=[book])
+        agent.run("read")
+        whole = next(e for e in session.branch() if e.key.endswith("output:0"))
+        session.branch_to(whole)  # as if the process had died right after it was stored
+        done: list[int] = []
+
+        @tool(limit=100, name="book")
+        def again(pages: int) -> str:
+            """Must not be called."""
+            done.append(pages)
+            return ""
+
+        # the keys of the entries after it are taken: what follows goes on in a copy
+        with session.fork() as copy:
+            result = AgentModule(Scripted("Read."), history=copy, tools=[again]).run(None)
+            assert result == "Read."
+            assert f"entry {whole.id} of the session" in copy.messages()[-2].results[0].text
+        assert done == []
 
 
 def test_limits_count_what_was_used_before(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from clew.agent.asks import Loop, RunTool
 from clew.agent.hooks import Vetoed
 from clew.agent.run import Run
 from clew.agent.state import Action, ActionResult, Decision
-from clew.agent.tools import Content, Output, Tool, ToolFailed, bounded
+from clew.agent.tools import NO_OUTPUT, RESULT_TOKENS, Output, Tool, ToolFailed, bounded
 from clew.messages import Message, Text, ToolResult
+from clew.sessions.entries import Note
 
 INTERRUPTED = (
     "the process was interrupted while this call was running. It may have been done, in part or in whole; "
@@ -40,12 +41,13 @@ def act(run: Run, decision: Decision) -> Loop[list[ActionResult]]:
 
 def _done(run: Run, n: int, action: Action) -> Loop[ActionResult]:
     """Does an action, and logs what came of it; what goes wrong is its result."""
+    wanted = action
     try:
         asked = run.hooked("before_act", action)
         if isinstance(asked, Output):
             found = asked
         else:
-            action = replace(asked, call_id=action.call_id)  # the model waits for the answer to its call
+            action = replace(asked, call_id=wanted.call_id)
             found = yield from _performed(run, n, action)
     except Vetoed as veto:
         found = Output.failed("NotAllowed", str(veto))
@@ -57,12 +59,14 @@ def _done(run: Run, n: int, action: Action) -> Loop[ActionResult]:
         result = run.hooked("after_act", ActionResult(action, found))
     except Vetoed as veto:
         result = ActionResult(action, Output.failed("NotAllowed", f"its result was withheld: {veto}"))
-    return _logged(run, n, replace(result, action=action))
+    return _logged(run, n, replace(result, action=action), wanted)
 
 
 def _performed(run: Run, n: int, action: Action) -> Loop[Output]:
     tool = run.tools.get(action.name)
-    begun = run.said.get(f"call:{n}")
+    begun, came = run.said.get(f"call:{n}"), run.said.get(f"output:{n}")
+    if came is not None and isinstance(came.body, Note):
+        return Output((Text(came.body.data["text"]),), came.body.data["is_error"])
     if begun is not None and not (tool is not None and tool.idempotent):
         return Output.failed("Interrupted", INTERRUPTED)
     again = f"call:{n}" if begun is None else f"call:{n}:again:{begun.id}"
@@ -87,25 +91,23 @@ def _doing(run: Run, action: Action, tool: Tool | None) -> Tool:
     return replace(tool, does=does) if tool else Tool(action.name, "", {}, does)
 
 
-def _logged(run: Run, n: int, result: ActionResult) -> ActionResult:
-    """Adds the result to the log, as much of it as the model is to see; all of it in an entry of its own."""
-    action, found = result.action, result.output
-    tool = run.tools.get(action.name)
-    counter = run.conversation.counter
-    content: Content = found.content
-    entry = 0
-    if tool is not None and not (found.is_error and found.error):
-        short = bounded(found.text, tool.limit, counter)
-        if short != found.text:
-            entry = run.note(trace.OUTPUT, {"call": action.call_id, "text": found.text}).id
-            how = f"expand(entry={entry})" if "expand" in run.tools else f"entry {entry} of the session"
-            content = (Text(f"{short}\n[all of it, {len(found.text):,} characters: {how}]"),)
-            content += tuple(p for p in found.content if not isinstance(p, Text))
-    shown = Output(content or (Text("(no output)"),), found.is_error, found.error)
-    if action.call_id:
-        part = ToolResult(action.call_id, shown.content, shown.is_error, action.name)
+def _logged(run: Run, n: int, result: ActionResult, wanted: Action) -> ActionResult:
+    """Adds the result of what the model wanted to the log: as much of it as the model is to see, in answer to its call,
+    and all of it in an entry of its own."""
+    found, tool = result.output, run.tools.get(result.action.name)
+    content, entry = found.content or (Text(NO_OUTPUT),), 0
+    short = bounded(found.text, tool.limit if tool else RESULT_TOKENS, run.conversation.counter)
+    if short != found.text:
+        told = {"call": wanted.call_id, "text": found.text, "is_error": found.is_error}
+        entry = run.note(trace.OUTPUT, told, f"output:{n}").id
+        how = f"expand(entry={entry})" if "expand" in run.tools else f"entry {entry} of the session"
+        content = (Text(f"{short}\n[all of it, {len(found.text):,} characters: {how}]"),)
+        content += tuple(p for p in found.content if not isinstance(p, Text))
+    shown = replace(found, content=content, detail="")
+    if wanted.call_id:
+        part = ToolResult(wanted.call_id, content, found.is_error, wanted.name)
         run.conversation.say(Message("tool", (part,)), run.key(f"result:{n}"), run.step)
     else:
-        told = {"action": action, "text": shown.text, "is_error": shown.is_error, "error": shown.error, "all": entry}
-        run.note(trace.OUTPUT, told, f"result:{n}")
-    return ActionResult(action, shown, entry)
+        parts = {"text": shown.text, "is_error": shown.is_error, "error": shown.error}
+        run.note(trace.OUTPUT, {"action": result.action, "all": entry, **parts}, f"result:{n}")
+    return ActionResult(result.action, shown, entry)

@@ -59,7 +59,8 @@ def _reply(run: Run, prompt: Message | None) -> Loop[Reply]:
     if (entry := run.said.get("reply")) is not None and (message := trace.message_of(entry)) is not None:
         if message.text.strip():
             yield from run.remember("assistant", message.text, entry.id)
-        return Reply(message, usage=message.usage or Reply(message).usage)
+        run.spent(message.usage or Usage())
+        return Reply(message, usage=message.usage or Usage())
     instructions = run.agent.build_system_prompt(run.state)
     said = (prompt, run.key("prompt")) if prompt is not None else None
     start = run.conversation.session.newest

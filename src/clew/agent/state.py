@@ -122,7 +122,10 @@ class Step(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """How a run ended. `usage` and `cost` (US dollars; None: no price is known) are of all its calls, summaries too."""
+    """How a run ended. `usage` and `cost` (US dollars; None: no price is known) are of all its calls, summaries too.
+
+    `records` are the steps done by this process: of a run that was taken up again, those since.
+    """
 
     state: State
     stop_reason: StopReason
