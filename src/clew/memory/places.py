@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from clew.errors import MissingExtra
 from clew.memory.known import Ledger
@@ -13,7 +13,6 @@ from clew.storage.locate import open_store
 from clew.storage.store import Store
 
 
-@runtime_checkable
 class Place(Protocol):
     """Somewhere memories are kept. `store` has what goes with the records: their vectors."""
 

@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from clew.errors import StoreError
@@ -84,13 +85,12 @@ class Redis:
 
     def close(self) -> None:
         """Writes behind what is waiting, and lets go of the server and the store."""
-        try:
+        with ExitStack() as all:  # whatever fails to close, the others are closed
+            all.callback(self.store.close)
+            all.callback(self._client.close)
             for one in self._behind.values():
-                one.close()
-        finally:
-            self._behind.clear()
-            self._client.close()
-            self.store.close()
+                all.callback(one.close)
+            self._behind = {}
 
     def __enter__(self) -> Redis:
         return self
@@ -160,13 +160,13 @@ class Behind:
             self._thread.join()
 
     def _write(self) -> None:
-        while True:
-            self._written = self._changes.flushed()
-            rows = self._changes.after(self._written)[:BATCH]
-            if not rows:
-                return
-            self._kept.merge(map(from_row, rows))
-            self._changes.flushed(rows[-1].position)
+        self._written = self._changes.flushed()
+        while rows := self._changes.after(self._written):
+            for start in range(0, len(rows), BATCH):
+                some = rows[start : start + BATCH]
+                self._kept.merge(map(from_row, some))
+                self._changes.flushed(some[-1].position)
+                self._written = some[-1].position
 
     def _run(self) -> None:
         while not self._ended:

@@ -111,6 +111,7 @@ def _prepare(database: Server, create: bool) -> None:
 
         def make(again: bool) -> None:
             with database.writing() as db:
+                db.exec_driver_sql("SET LOCAL statement_timeout = 0")  # a migration may have much to do
                 db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})")
                 bring_up(db)
 
