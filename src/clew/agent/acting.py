@@ -99,7 +99,8 @@ def _logged(run: Run, n: int, result: ActionResult, wanted: Action) -> ActionRes
     short = bounded(found.text, tool.limit if tool else RESULT_TOKENS, run.conversation.counter)
     if short != found.text:
         told = {"call": wanted.call_id, "text": found.text, "is_error": found.is_error}
-        entry = run.note(trace.OUTPUT, told, f"output:{n}").id
+        stored = run.said.get(f"output:{n}") or run.note(trace.OUTPUT, told, f"output:{n}")
+        entry = stored.id
         how = f"expand(entry={entry})" if "expand" in run.tools else f"entry {entry} of the session"
         content = (Text(f"{short}\n[all of it, {len(found.text):,} characters: {how}]"),)
         content += tuple(p for p in found.content if not isinstance(p, Text))

@@ -35,6 +35,7 @@ def looped(run: Run) -> Loop[Result]:
 
 def _begun(run: Run) -> Loop[None]:
     if run.resumed:
+        run.note(trace.RESUMED, {"keys": run.keys})
         yield run.event("INIT", "resumed")
         return
     if run.engine.fresh:

@@ -44,7 +44,7 @@ class Run:
         if task is None:
             self._go_on()
         else:
-            self.id = secrets.token_hex(6)
+            self.id = self.keys = secrets.token_hex(6)
             self.task = task
             self.totals = trace.Totals()
             self.state: State = engine.agent.init_state(task, **fields)
@@ -56,6 +56,7 @@ class Run:
         """Takes up the unfinished run at the end of the session."""
         found = trace.unfinished(self.conversation.session.branch())
         self.id, self.task, self.totals, self.said = found.run, found.task, found.totals, found.said
+        self.keys = f"{found.run}.{self.conversation.session.newest}"
         try:
             self.state = msgspec.convert(found.state, self.agent.state_type)
         except msgspec.ValidationError as error:
@@ -78,7 +79,7 @@ class Run:
 
     def key(self, what: str) -> str:
         """The key of an entry of this step."""
-        return trace.key(self.id, self.step, what)
+        return trace.key(self.keys, self.step, what)
 
     def note(self, kind: str, data: Mapping[str, Any], what: str = "") -> Entry:
         """Adds a note to the session: before the call returns it is durable."""

@@ -22,6 +22,9 @@ from clew.sessions.entries import Draft, Entry, Note, Said
 RUN = "agent.run"
 """A run begins: its id, task, limits, and first state."""
 
+RESUMED = "agent.resumed"
+"""A run that was interrupted goes on, with other keys: it may go on from the same entry more than once."""
+
 CALL = "agent.call"
 """A tool is about to be called. Without the result behind it, nobody knows whether it was."""
 
@@ -54,6 +57,7 @@ class Progress(Struct, omit_defaults=True):
     run: str
     task: str
     state: Mapping[str, Any]
+    keys: tuple[str, ...] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)
     totals: Totals = Totals()
     last: Mapping[str, Any] = field(default_factory=dict)
@@ -63,9 +67,9 @@ class Progress(Struct, omit_defaults=True):
     """The same of the step that was not finished."""
 
 
-def key(run: str, step: int, what: str) -> str:
-    """The key of an entry."""
-    return f"agent:{run}:{step}:{what}"
+def key(keys: str, step: int, what: str) -> str:
+    """The key of an entry. `keys` is the run's id, and after an interruption another text."""
+    return f"agent:{keys}:{step}:{what}"
 
 
 def note(kind: str, data: Mapping[str, Any], key: str = "") -> Draft:
@@ -80,9 +84,11 @@ def unfinished(branch: Iterable[Entry]) -> Progress:
         body = entry.body
         if isinstance(body, Note) and body.kind == RUN:
             data = body.data
-            progress = Progress(data["run"], data["task"], data["state"], data["limits"])
+            progress = Progress(data["run"], data["task"], data["state"], (data["run"],), data["limits"])
         elif progress is None:
             continue
+        elif isinstance(body, Note) and body.kind == RESUMED:
+            progress.keys = (*progress.keys, body.data["keys"])
         elif isinstance(body, Note) and body.kind == STEP:
             progress.state, progress.last = body.data["state"], body.data
             progress.before, progress.said = progress.said, {}
@@ -90,10 +96,11 @@ def unfinished(branch: Iterable[Entry]) -> Progress:
         elif isinstance(body, Note) and body.kind == END:
             progress = None
         else:
-            start = key(progress.run, progress.totals.steps, "")
             name = entry.key or _key(entry)
-            if name.startswith(start):
-                progress.said[name.removeprefix(start)] = entry
+            for keys in progress.keys:
+                start = key(keys, progress.totals.steps, "")
+                if name.startswith(start):
+                    progress.said[name.removeprefix(start)] = entry
     if progress is None:
         raise UnknownName("the session has no unfinished run to go on with; give a task to begin one")
     return progress
