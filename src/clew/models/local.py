@@ -56,9 +56,9 @@ class Local:
 
     def complete(self, call: ModelCall) -> Reply:
         """Runs the model and waits for the whole reply."""
-        start = time.perf_counter()
-        response = self._server.handle_chat_completions(self._request(call))
-        return _reply(response, time.perf_counter() - start)
+        *_, reply = self.stream(call)
+        assert isinstance(reply, Reply)
+        return reply
 
     async def acomplete(self, call: ModelCall) -> Reply:
         """As `complete`, in a thread."""
