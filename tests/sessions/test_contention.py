@@ -1,4 +1,4 @@
-"""Several processes on one file: nothing is lost, nothing is doubled, one writes a session at a time."""
+"""Several processes on one store, file or server: nothing is lost or doubled, one writes a session at a time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from clew.errors import LeaseLost, SessionBusy
 from clew.messages import user
 from clew.sessions import Said, Session
 from plain import opened, texts
+from servers import Postgres
+
+
+@pytest.fixture(params=["file", "postgresql"])
+def path(request: pytest.FixtureRequest, tmp_path: Path, postgres: Postgres) -> str:
+    """Where a new store is."""
+    return str(tmp_path / "agent.db") if request.param == "file" else postgres.address(postgres.database())
+
 
 TESTS = Path(__file__).parents[1]
 
@@ -74,9 +82,8 @@ def together(workers: list[Worker]) -> list[dict[str, object]]:
     return [worker.hear() for worker in workers]
 
 
-def test_four_processes_each_with_a_session_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "agent.db"
-    workers = [Worker(path=str(path), name=f"w{n}", count=100) for n in range(4)]
+def test_four_processes_each_with_a_session_of_its_own(path: str) -> None:
+    workers = [Worker(path=path, name=f"w{n}", count=100) for n in range(4)]
     reports = together(workers)
     for worker in workers:
         worker.end()
@@ -87,12 +94,11 @@ def test_four_processes_each_with_a_session_of_its_own(tmp_path: Path) -> None:
             assert session.damage == ()
 
 
-def test_four_processes_on_one_session_and_one_writes(tmp_path: Path) -> None:
-    path = tmp_path / "agent.db"
+def test_four_processes_on_one_session_and_one_writes(path: str) -> None:
     with opened(path) as session:
         session.append(user("start"))
         id = session.id
-    workers = [Worker(path=str(path), name=f"w{n}", count=20, session=id) for n in range(4)]
+    workers = [Worker(path=path, name=f"w{n}", count=20, session=id) for n in range(4)]
     reports = together(workers)
     wrote = [n for n, report in enumerate(reports) if "session" in report]
     assert len(wrote) == 1
@@ -105,12 +111,11 @@ def test_four_processes_on_one_session_and_one_writes(tmp_path: Path) -> None:
         session.append(user("after they closed"))
 
 
-def test_those_who_ask_for_it_get_a_fork(tmp_path: Path) -> None:
-    path = tmp_path / "agent.db"
+def test_those_who_ask_for_it_get_a_fork(path: str) -> None:
     with opened(path) as session:
         session.append(user("start"))
         id = session.id
-    workers = [Worker(path=str(path), name=f"w{n}", count=20, session=id, if_busy="fork") for n in range(4)]
+    workers = [Worker(path=path, name=f"w{n}", count=20, session=id, if_busy="fork") for n in range(4)]
     reports = together(workers)
     for worker in workers:
         worker.end()
@@ -123,12 +128,11 @@ def test_those_who_ask_for_it_get_a_fork(tmp_path: Path) -> None:
             assert texts(session)[0] == "start"
 
 
-def test_a_killed_writers_session_is_taken_over_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "agent.db"
+def test_a_killed_writers_session_is_taken_over_at_once(path: str) -> None:
     with opened(path) as session:
         session.append(user("start"))
         id = session.id
-    worker = Worker(path=str(path), name="w", count=5, session=id)
+    worker = Worker(path=path, name="w", count=5, session=id)
     together([worker])
     with opened(path, id) as session:
         with pytest.raises(SessionBusy, match="being written by"):
@@ -139,10 +143,9 @@ def test_a_killed_writers_session_is_taken_over_at_once(tmp_path: Path) -> None:
         assert texts(session) == ["start", *(f"w {i}" for i in range(5)), "mine now"]
 
 
-def test_a_writer_that_slept_too_long_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_slept_too_long_finds_out(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    path = tmp_path / "agent.db"
     with opened(path) as slow, opened(path, slow.id) as other:
         slow.append(user("a"))
         now = time.time()
@@ -159,10 +162,10 @@ def test_a_writer_that_slept_too_long_finds_out(tmp_path: Path, monkeypatch: pyt
             assert texts(fork) == ["a", "b", "c"]
 
 
-def test_an_expired_lease_that_nobody_took_is_still_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_lease_that_nobody_took_is_still_good(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    with opened(tmp_path / "agent.db") as session:
+    with opened(path) as session:
         session.append(user("a"))
         now = time.time()
         monkeypatch.setattr(time, "time", lambda: now + 3600)
@@ -170,8 +173,8 @@ def test_an_expired_lease_that_nobody_took_is_still_good(tmp_path: Path, monkeyp
         assert session.leaf == 2
 
 
-def test_two_sessions_objects_in_one_process_keep_apart(tmp_path: Path) -> None:
-    with opened(tmp_path / "agent.db") as one, opened(tmp_path / "agent.db", one.id) as two:
+def test_two_sessions_objects_in_one_process_keep_apart(path: str) -> None:
+    with opened(path) as one, opened(path, one.id) as two:
         one.append(user("a"))
         with pytest.raises(SessionBusy):
             two.append(user("b"))
@@ -179,10 +182,10 @@ def test_two_sessions_objects_in_one_process_keep_apart(tmp_path: Path) -> None:
         assert two.append(user("b")).parent == 1
 
 
-def test_the_writer_is_named_in_the_error(tmp_path: Path) -> None:
+def test_the_writer_is_named_in_the_error(path: str) -> None:
     import os
 
-    with opened(tmp_path / "agent.db") as one, opened(tmp_path / "agent.db", one.id) as two:
+    with opened(path) as one, opened(path, one.id) as two:
         one.append(user("a"))
         with pytest.raises(SessionBusy) as busy:
             two.append(user("b"))
@@ -192,8 +195,7 @@ def test_the_writer_is_named_in_the_error(tmp_path: Path) -> None:
         assert [e.body for e in two.entries()] == [Said(user("a"), 1, "letters")]
 
 
-def test_listing_does_not_wait_for_writers(tmp_path: Path) -> None:
-    path = tmp_path / "agent.db"
+def test_listing_does_not_wait_for_writers(path: str) -> None:
     with opened(path) as session:
         session.append(user("a"))
         with session._log.store.writing():

@@ -5,17 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from clew.errors import LeaseLost, SessionBusy, UnknownName
 from clew.storage import EntryRow, SessionRow, Store, open_store
 from clew.storage.lease import LEASE_SECONDS, gone, new_owner
+from servers import Postgres
 
 
-@pytest.fixture
-def store() -> Store:  # type: ignore[misc]
-    store = open_store("memory://")
+@pytest.fixture(params=["memory", "postgresql"])
+def store(request: pytest.FixtureRequest, postgres: Postgres) -> Iterator[Store]:
+    store = open_store("memory://" if request.param == "memory" else postgres.address(postgres.database()))
     store.create(SessionRow("default", "s"))
     yield store
     store.close()
