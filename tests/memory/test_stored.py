@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from clew.errors import UnknownName
 from clew.memory import MemoryRecord, RecordLog, Source
@@ -97,7 +98,7 @@ class Setting:
             "purge": lambda id: log.purge(id),
             "use": lambda id: log.use(id, choose(ids), id),
             "pin": lambda id: log.pin(id, choose((True, False))),
-            "both": lambda id: log.commit(self.both(id)),
+            "both": lambda id: log.commit(self.both(log, id)),
             "mark": lambda id: log.write(lambda at: Marked(choose(("m", "n")), choose((at, 1_001.0)))),
             "try": lambda id: log.write(lambda at: Tried(id, choose(("t", "u")), choose(("ok", "failed")), "", "raw")),
             "merge": lambda id: log.merge(self.part(choose(self.logs).export())),
@@ -108,13 +109,14 @@ class Setting:
         except UnknownName:
             assert what in ("edit", "note", "delete", "purge"), "there is no such record"
 
-    def both(self, id: str) -> Callable[[Known, Clock], Iterator[Change]]:
+    def both(self, log: RecordLog, id: str) -> Callable[[Known, Clock], Iterator[Change]]:
         """A use and something told of a record, in one go, with a look at all in between."""
 
         def decide(known: Known, now: Clock) -> Iterator[Change]:
-            yield change(now(), Opened(MemoryRecord("user", self.choose(WORDS), id=id)), self.choose(("", "k1", "k4")))
+            told = log.whole(MemoryRecord("user", self.choose(WORDS), id=id))
+            yield change(now(), Opened(told), self.choose(("", "k1", "k4")))
             assert isinstance(list(known.records(inf)), list)
-            yield change(now(), Opened(MemoryRecord("user", "both", id=id)))
+            yield change(now(), Opened(replace(told, content="both")))
 
         return decide
 
@@ -215,7 +217,7 @@ def check_inside(log: RecordLog) -> None:
         model, at = State(log.export()), now()
         for id in sorted({concerns(c.body) for c in log.export()}):
             assert (known.knows(id), known.line(id)) == (model.knows(id), model.line(id))
-        made = change(at, Opened(MemoryRecord("user", "tea", id="new", valid_from=at)))
+        made = change(at, Opened(log.whole(MemoryRecord("user", "tea", id="new", valid_from=at))))
         yield made
         model.apply(made)
         tea = MemoryRecord("user", "tea", sources=(Source.of("e1", "e1"),))

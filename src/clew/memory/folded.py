@@ -34,6 +34,7 @@ class Folded:
 
     def _begin(self) -> None:
         self._changes: dict[int, Change] = {}
+        self._purges: dict[str, list[Change]] = {}
         self._versions: dict[str, _Version] = {}
         self._sessions: dict[str, list[str]] = {}
         self._position = 0
@@ -78,7 +79,7 @@ class Folded:
             for one in decide(self._state, lambda: max(clock(), math.nextafter(self._state.newest[0], math.inf))):
                 self._state.apply(one)
                 made.append(one)
-            return [to_row(one) for one in made]
+            return [to_row(kept(one, self._purges)) for one in made]
 
         with self._lock:
             try:
@@ -94,7 +95,7 @@ class Folded:
 
         def rows(fresh: list[ChangeRow]) -> list[ChangeRow]:
             self._take(fresh)
-            purges = purges_of([*self._changes.values(), *wanted])
+            purges = purges_of([*(one for some in self._purges.values() for one in some), *wanted])
             return [to_row(kept(one, purges)) for one in wanted]
 
         with self._lock:
@@ -145,6 +146,8 @@ class Folded:
         changes = [from_row(row) for row in rows]
         for row, one in zip(rows, changes, strict=True):
             self._changes[row.position] = one
+            if isinstance(one.body, Purged):
+                self._purges.setdefault(one.body.id, []).append(one)
             self._position = row.position
             if isinstance(one.body, Opened):
                 record = one.body.record

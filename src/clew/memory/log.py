@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from clew.errors import UnknownName
@@ -34,6 +35,7 @@ from clew.memory.changes import (
     order,
     unique,
 )
+from clew.memory.clearing import cleared, cleared_body
 from clew.memory.known import Clock, Decide, Known, Told
 from clew.memory.places import Place, open_place
 from clew.memory.records import MemoryRecord, Namespace, Source, digest, plain
@@ -245,7 +247,11 @@ class RecordLog:
         Each is taken into what is known before the next is asked for. If it raises, nothing is written. `about` and
         `keys` are what it will ask about: it is looked up together. Gives what was written.
         """
-        return self._ledger.commit(decide, self.clock, about, keys)
+
+        def clear(known: Known, now: Clock) -> Iterator[Change]:
+            return map(self._cleared, decide(known, now))
+
+        return self._ledger.commit(clear, self.clock, about, keys)
 
     # -- between logs
 
@@ -258,7 +264,7 @@ class RecordLog:
         return self._ledger.merge(changes)
 
     def whole(self, record: MemoryRecord) -> MemoryRecord:
-        """The record as it is stored: of this namespace, JSON all through, with an id."""
+        """The record as it is stored: of this namespace, JSON all through, with an id, without secrets."""
         id = record.id or (digest(f"{record.kind}\0{record.key}")[:16] if record.key else unique())
         made = replace(
             record,
@@ -269,7 +275,17 @@ class RecordLog:
             uses=0,
             created=0.0,
         )
-        return sanitized(made)[0]
+        try:
+            msgspec.json.encode(made)
+        except UnicodeEncodeError:
+            made = sanitized(made)[0]
+        return cleared(made)
+
+    def _cleared(self, one: Change) -> Change:
+        body = one.body
+        if not isinstance(body, Opened):
+            return replace(one, body=cleared_body(body))
+        return one if body.record.namespace == self.path else replace(one, body=Opened(self.whole(body.record)))
 
     def _line(self, id: str) -> Line:
         line = self.known.line(id)

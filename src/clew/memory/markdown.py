@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from clew.errors import UnknownName
 from clew.memory.base import Memory, Query, lines, wanted
+from clew.memory.clearing import cleared
 from clew.memory.files import appended, locked, replaced
 from clew.memory.markdown_raw import MOST_ITEMS, MarkdownRaw
 from clew.memory.markdown_text import HEAD, Document, forgotten, read, write
@@ -63,7 +64,7 @@ class MarkdownFileMemory(Memory):
         if not record.text.strip():
             return
         made = replace(
-            sanitized(replace(record, content=plain(record.content)))[0],
+            cleared(sanitized(replace(record, content=plain(record.content)))[0]),
             id=_id(record.id),
             created=record.created or self._clock(),
         )
@@ -99,7 +100,7 @@ class MarkdownFileMemory(Memory):
         """Gives a record another content. Raises `UnknownName`."""
         with locked(self.path):
             document, section = self._found(id)
-            replaced(self.path, document.replaced(section, write(replace(section.record, content=content))))
+            replaced(self.path, document.replaced(section, write(cleared(replace(section.record, content=content)))))
 
     def forget(self, id: str) -> None:
         """Takes a record out of the file. Raises `UnknownName`."""
@@ -109,7 +110,7 @@ class MarkdownFileMemory(Memory):
 
     def save(self, records: Sequence[MemoryRecord], *, force: bool = False) -> None:
         """Makes these the records of the file. Raises `WouldLose` when they are fewer than it holds."""
-        kept = [replace(r, id=_id(r.id)) for r in records if r.text.strip()]
+        kept = [cleared(replace(r, id=_id(r.id))) for r in records if r.text.strip()]
         with locked(self.path):
             self._seen = None
             document = self._read()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -13,6 +14,9 @@ import msgspec
 from msgspec import Struct, field
 
 from clew.errors import UnknownName
+
+REMEMBERED = 2_000
+"""Characters of a text of which the identity is kept for a while: a write asks for it several times."""
 
 
 class Namespace(Struct, frozen=True):
@@ -134,4 +138,11 @@ def folded(text: str) -> str:
 
 def identity(record: MemoryRecord) -> str:
     """What two records that say the same have in common."""
-    return digest("\0".join((record.kind, record.key, record.speaker, folded(record.value or record.text))))
+    said = record.value or record.text
+    make = _identity if len(said) < REMEMBERED else _identity.__wrapped__
+    return make(record.kind, record.key, record.speaker, said)
+
+
+@lru_cache(2048)
+def _identity(kind: str, key: str, speaker: str, said: str) -> str:
+    return digest("\0".join((kind, key, speaker, folded(said))))

@@ -208,10 +208,10 @@ class State:
     def apply(self, change: Change) -> None:
         """Takes in a change that is newer than all before of its record and key."""
         self.newest = max(self.newest, order(change))
-        if change.key and self.keys.setdefault(change.key, change).uid != change.uid:
-            return  # asked for twice in different places: the first one counts
         if concerns(change.body) in self._purged:
             change = erased(change)
+        if change.key and self.keys.setdefault(change.key, change).uid != change.uid:
+            return  # asked for twice in different places: the first one counts
         match change.body:
             case Opened(record):
                 start = change.at if record.valid_from is None else record.valid_from
@@ -254,6 +254,7 @@ class State:
         for (_, tried), attempts in self._tried.items():
             if tried == id:
                 attempts[:] = [Tried(id, t.task, t.status) for t in attempts]
+        self.keys.update((key, erased(one)) for key, one in list(self.keys.items()) if concerns(one.body) == id)
         if final:
             self._purged.add(id)
 

@@ -24,13 +24,20 @@ _FOLLOWING = (
 )
 _AFTER = Prepared(_FOLLOWING)
 _AFTER_OF_KINDS = Prepared(_FOLLOWING.where(changes.c.kind.in_(bindparam("kinds", expanding=True))))
-_HERE = Prepared(select(changes.c.uid).where(_MINE, changes.c.uid.in_(_SOME)))
+# SQLite takes the index of what a list is ordered by; otherwise it may read all that is in the namespace.
+_HERE = Prepared(select(changes.c.uid).where(_MINE, changes.c.uid.in_(_SOME)).order_by(changes.c.uid))
 _UID = Prepared(select(changes.c.uid).where(_MINE, changes.c.position == bindparam("place")))
 _ABOUT = Prepared(
-    select(changes.c.record).where(_MINE, changes.c.topic.in_(_SOME), changes.c.topic != text("''")).distinct()
+    select(changes.c.record)
+    .where(_MINE, changes.c.topic.in_(_SOME), changes.c.topic != text("''"))
+    .order_by(changes.c.topic)
 )
-_OF_RECORDS = Prepared(select(*_COLUMNS).where(_MINE, changes.c.record.in_(_SOME)))
-_OF_KEYS = Prepared(select(*_COLUMNS).where(_MINE, changes.c.key.in_(_SOME), changes.c.key != text("''")))
+_OF_RECORDS = Prepared(
+    select(*_COLUMNS).where(_MINE, changes.c.record.in_(_SOME)).order_by(changes.c.record, changes.c.position)
+)
+_OF_KEYS = Prepared(
+    select(*_COLUMNS).where(_MINE, changes.c.key.in_(_SOME), changes.c.key != text("''")).order_by(changes.c.key)
+)
 _ADD = Prepared(insert(changes))
 _REPLACE = Prepared(
     update(changes)
@@ -157,7 +164,7 @@ class Changes:
         return [ChangeRow._make(row) for row in _OF_KEYS.each(db, self._mine, keys)]
 
     def about(self, db: Connection, topics: Sequence[str]) -> list[str]:
-        """The records with a change that has one of these topics."""
+        """The records with a change that has one of these topics; some more than once."""
         return [row[0] for row in _ABOUT.each(db, self._mine, topics)]
 
     def add(self, db: Connection, head: Head, rows: Sequence[ChangeRow]) -> Head:

@@ -12,7 +12,7 @@ from sqlalchemy.sql import Executable
 from clew.storage.statements import BATCH
 from clew.storage.store import Store
 
-SIZES = (1, 4, 16, 64, BATCH)
+SIZES = (4, 16, 64, BATCH)
 """Lengths of lists for which a statement is compiled; a shorter list is filled up with its last value."""
 
 

@@ -48,9 +48,9 @@ _IDS = Prepared(
     .order_by(*_ORDER)
 )
 _PLACES = Prepared(  # first, and by itself: beside it a planner would rather begin with all versions there are
-    select(raw(changes.c.uid), raw(changes.c.record), raw(changes.c.position)).where(
-        changes.c.namespace == bindparam("of"), changes.c.uid.in_(_SOME)
-    )
+    select(raw(changes.c.uid), raw(changes.c.record), raw(changes.c.position))
+    .where(changes.c.namespace == bindparam("of"), changes.c.uid.in_(_SOME))
+    .order_by(changes.c.uid)  # which has SQLite take its index
 )
 _OF_SOME = and_(_MINE, versions.c.record.in_(_SOME))
 _HELD = Prepared(_FOUND.where(_OF_SOME, _HOLDS))
