@@ -142,7 +142,7 @@ def test_what_was_forgotten_is_nowhere(setting: Setting, monkeypatch: pytest.Mon
         index.catch_up()
         index.search(setting.vectors.query("a"))
         needle = vector
-        if graph := index._reader._nearby:
+        if graph := index._kept._nearby:
             needle = bytes(round(float(x) * graph.scale) % 256 for x in unpacked([vector])[0])
         assert list(setting.folder.rglob(kept))
         assert any(needle in path.read_bytes() for path in setting.folder.rglob("*") if path.is_file())

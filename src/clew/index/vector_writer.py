@@ -90,7 +90,7 @@ def _bring_up(folder: Path, texts: Texts, made: str, whole: set[int], until: int
                 shelf.clear()
                 shelf.put(state)
         before = state.removals
-        for rows in _batches(texts, state.position, until):
+        for rows in batches(texts, state.position, until):
             state = _take(shelf, texts, state, rows, progress)
             if state.next - state.graph.end > max(EXACT, state.graph.end // GROWTH):
                 state = _fold(shelf, folder, texts, state)
@@ -109,7 +109,7 @@ def _at_rest(graph: Graph) -> int:
     return min(EXACT, graph.end // REST) if graph.file else EXACT
 
 
-def _batches(texts: Texts, after: int, until: int | None) -> Iterator[list[Row]]:
+def batches(texts: Texts, after: int, until: int | None) -> Iterator[list[Row]]:
     """The rows, `BATCH` or more at a time, cut between positions."""
     batch: list[Row] = []
     for together in by_position(texts.rows(after)):

@@ -15,21 +15,25 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.errors import StoreError
-from clew.index import files, vector_writer
+from clew.index import files
 from clew.index.arrays import Floats, np
 from clew.index.embedded import Progress, Texts, Vectors, silent
 from clew.index.graph import MAKE
 from clew.index.rows import Row, Source, by_position
 from clew.index.unread import Unread
-from clew.index.vector_reader import Lost, Reader
-from clew.index.vector_writer import Unwritable, bring_up, filing
+from clew.index.vector_folder import WAIT_SECONDS, Folder
+from clew.index.vector_reader import Lost
+from clew.index.vector_writer import Unwritable
+
+if TYPE_CHECKING:
+    from clew.index.pgvector import Server
+    from clew.storage.store import Store
 
 VERSION = 1
 """Of what is written. An index of another version is made again."""
@@ -42,9 +46,6 @@ STEP = 1_000
 
 FRESH = 32
 """Texts that a search has embedded, if nothing else is said: what a turn or two have brought."""
-
-WAIT_SECONDS = 60.0
-"""How long to wait for another process that is writing."""
 
 
 class Near(NamedTuple):
@@ -63,6 +64,9 @@ class VectorIndex:
     embedded. `mark` identifies what stands at a position of the log, also when that was purged (None: the rows there
     do): an index that has read something else there is of another log. `failure` is why the index could not be
     written the last time, if so: searches still see everything, more slowly.
+
+    With the `store` of the log, if that is on PostgreSQL, the index is kept there, under its `name`, and no folder is
+    needed: all machines share it, and pgvector finds the nearest.
     """
 
     def __init__(
@@ -74,17 +78,25 @@ class VectorIndex:
         namespace: str = "default",
         text: Callable[[Mapping[str, str]], str] = lambda piece: piece.get("text", ""),
         mark: Callable[[int], str] | None = None,
+        store: Store | None = None,
+        name: str = "",
     ) -> None:
         self.failure: StoreError | None = None
-        if folder is None or not vectors.lasting:
-            folder = Path(mkdtemp(prefix="clew-index-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        name = blake2b(f"{namespace}\0{vectors.name}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        self._place = folder / name
         self._texts = Texts(source, namespace, vectors, text, mark)
-        self._made = f"{VERSION}-{MAKE}-{vectors.name}"
-        self._whole: set[int] = set()
-        self._reader = Reader(self._place, self._texts, self._made, self._whole)
+        made = f"{VERSION}-{vectors.name}"
+        self._kept: Folder | Server
+        if store is not None and store.database.dialect.name == "postgresql" and vectors.lasting:
+            from clew.index.pgvector import Server
+
+            self._place = store.where
+            self._kept = Server(store, namespace, f"{name}:{vectors.name}", self._texts, made)
+        else:
+            if folder is None or not vectors.lasting:
+                folder = Path(mkdtemp(prefix="clew-index-"))
+                weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            of = blake2b(f"{namespace}\0{vectors.name}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+            self._place = str(folder / of)
+            self._kept = Folder(folder / of, self._texts, f"{made}-{MAKE}")
         self._unread = Unread(self._texts, 0)
         self._more = False
         self._lock = threading.RLock()
@@ -112,7 +124,7 @@ class VectorIndex:
         """
         wanted = np.asarray(vector, np.float32)
         with self._lock:
-            for mend in (self._reader.drop, self.clear):
+            for mend in (self._kept.drop, self.clear):
                 try:
                     return self._search(wanted, k, uids, fresh)
                 except (Lost, files.Damaged, sqlite3.Error):
@@ -137,27 +149,24 @@ class VectorIndex:
 
         Raises `StoreError` when another process writes there for longer than a minute.
         """
-        with self._lock, files.writing(self._place, WAIT_SECONDS) as mine:
-            if not mine:
-                raise StoreError(f"the index in {self._place} is being written by another process; try again")
-            self._reader.drop()
-            vector_writer.clear(self._place)
+        with self._lock:
+            self._kept.clear()
 
     # -- inside
 
     def _search(self, wanted: Floats, k: int, uids: Collection[str] | None, fresh: int | None) -> list[Near]:
         self._take_up()
         self._read_on(fresh)
-        found = self._unread.best(wanted, k, uids) + self._reader.best(wanted, k, uids)
+        found = self._unread.best(wanted, k, uids) + self._kept.best(wanted, k, uids)
         return [Near(one.id, one.piece, min(-one.minus, 1.0)) for one in sorted(found)[: max(k, 0)]]
 
     def _take_up(self) -> None:
         """The index as it is now, and beside it only what it has not read."""
-        self._reader.refresh()
-        if self._reader.position < self._unread.start:
-            self._unread = Unread(self._texts, self._reader.position)
-        self._unread.forget(self._reader.position)
-        self._reader.hide(self._unread.ids)
+        self._kept.refresh()
+        if self._kept.position < self._unread.start:
+            self._unread = Unread(self._texts, self._kept.position)
+        self._unread.forget(self._kept.position)
+        self._kept.hide(self._unread.ids)
 
     def _read_on(self, fresh: int | None) -> None:
         """Reads the log to its end, or as far as the texts that may be embedded last."""
@@ -165,10 +174,10 @@ class VectorIndex:
         while self._more:
             rows = self._next()
             self._more = len(rows) >= STEP
-            vectors.forget(self._reader.without(self._unread.add(rows)))
+            vectors.forget(self._kept.without(self._unread.add(rows)))
             embedded = self._unread.embed(fresh)
             fresh = None if fresh is None else fresh - embedded
-            self._reader.hide(self._unread.ids)
+            self._kept.hide(self._unread.ids)
             if self._unread.waiting:
                 return
             noted = embedded or any(not row.pieces for row in rows)  # what is embedded is to be forgotten some day
@@ -186,12 +195,7 @@ class VectorIndex:
     def _write(self, wait: float, until: int | None, progress: Progress) -> bool:
         self.failure = None
         try:
-            with ExitStack() as stack:
-                with filing():
-                    mine = stack.enter_context(files.writing(self._place, wait))
-                if mine:
-                    bring_up(self._place, self._texts, self._made, self._whole, until=until, progress=progress)
-                return mine
+            return self._kept.write(wait, until, progress)
         except (Unwritable, files.Damaged) as error:
             self.failure = StoreError(f"the index in {self._place} cannot be written: {error}; searches go without it")
             return False

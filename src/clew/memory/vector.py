@@ -152,7 +152,8 @@ def _indexed(embedder: Embedder, log: RecordLog, folder: str | Path | None) -> t
     if folder is None and "://" not in log.store.where:
         folder = Path(f"{log.store.where}.index") / "said"
     place = Path(folder) if folder else None
-    return vectors, VectorIndex(place, Said(log), vectors, namespace=log.path, mark=log.mark_of)
+    index = VectorIndex(place, Said(log), vectors, namespace=log.path, mark=log.mark_of, store=log.store, name="said")
+    return vectors, index
 
 
 def _one_by_one(embedder: Embedder | Callable[[str], Vector] | None) -> Callable[[str], Vector] | None:

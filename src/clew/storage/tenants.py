@@ -35,6 +35,9 @@ _ROLES = (
     f"INSERT INTO tenants VALUES (session_user, '{ALL}')",
 )
 
+LATER = ("followers", "nearby")
+"""Tables that are made when they are first needed (`clew.storage.pgvector`)."""
+
 RIGHTS = {"sessions": "SELECT, INSERT, UPDATE", "entries": "SELECT, INSERT"}
 """What an admitted role may do; with the other tables all of SELECT, INSERT, UPDATE and DELETE."""
 
@@ -70,7 +73,8 @@ def admit(store: Store, role: str, tenant: str) -> None:
     _has_roles(store)
     with store.writing() as db:
         quoted = db.dialect.identifier_preparer.quote_identifier(role)
-        for table in (*metadata.tables, "tenants", version.name):
+        made = [name for name in LATER if db.execute(text("SELECT to_regclass(:name)"), {"name": name}).scalar()]
+        for table in (*metadata.tables, *made, "tenants", version.name):
             only_read = table in ("tenants", version.name)
             rights = "SELECT" if only_read else RIGHTS.get(table, "SELECT, INSERT, UPDATE, DELETE")
             db.exec_driver_sql(f"GRANT {rights} ON {table} TO {quoted}")

@@ -1,0 +1,136 @@
+"""The index of vectors kept by PostgreSQL: it finds what comparing all finds, for every process, and forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from clew.index import pgvector
+from clew.index.arrays import exact, unpacked
+from clew.index.vectors import Near, VectorIndex
+from clew.memory import MemoryRecord, Namespace, RecordLog, VectorMemory
+from clew.memory.embedded import PROBE, Vectors
+from clew.storage import Store, open_store
+from clew.storage.tenants import admit
+from index.letters import Letters
+from index.sources import Rows
+from servers import Postgres
+
+
+@pytest.fixture
+def address(postgres: Postgres) -> str:
+    return postgres.address(postgres.database())
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[Store]:
+    store = open_store(address)
+    yield store
+    store.close()
+
+
+def ask(address: str, statement: str) -> list[Any]:
+    with psycopg.connect(address, autocommit=True) as db:
+        return db.execute(statement.encode()).fetchall()
+
+
+class Setting:
+    def __init__(self, store: Store) -> None:
+        self.log = Rows()
+        self.vectors = Vectors(Letters(), store)
+        self.store = store
+
+    def index(self) -> VectorIndex:
+        return VectorIndex(None, self.log, self.vectors, store=self.store, name="test")
+
+    def compared(self, text: str, k: int, uids: list[str] | None = None) -> list[Near]:
+        query, found = self.vectors.query(text), []
+        for row in {row.id: row for row in self.log.all["default"]}.values():
+            for n, piece in enumerate(row.pieces):
+                if uids is None or row.id in uids:
+                    (score,) = exact(unpacked(self.vectors.of([piece["text"]])), query)
+                    found.append((-score, -row.position, row.id, n))
+        return [Near(id, n, min(-minus, 1.0)) for minus, _, id, n in sorted(found)[:k]]
+
+
+ASKED = ["aab", "gfe", "abcdefg", "ccd"]
+
+
+@pytest.mark.parametrize("above", [20_000, 100], ids=["compared", "in a graph"])
+def test_it_finds_what_comparing_all_finds(
+    store: Store, address: str, monkeypatch: pytest.MonkeyPatch, above: int
+) -> None:
+    monkeypatch.setattr(pgvector, "EXACT", above)
+    setting = Setting(store)
+    for n in range(400):
+        setting.log.say(f"r{n}", "".join(letter * (n // 3**i % 3 + 1) for i, letter in enumerate("abcdefg")))
+    one, other = setting.index(), setting.index()
+    for index in (one, other):
+        for text in ASKED:
+            assert index.search(setting.vectors.query(text), 10, fresh=None) == setting.compared(text, 10)
+        assert one.catch_up()
+    graphs = ask(address, "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'")[0][0]
+    assert graphs == (above < 400)
+    gone = [near.id for near in setting.compared("aab", 10)]
+    for id in gone:
+        setting.log.say(id)
+    setting.log.say("new", "aab", "gfe")
+    for _ in range(2):
+        for index in (one, other):
+            for text in ASKED:
+                query = setting.vectors.query(text)
+                assert index.search(query, 10, fresh=None) == setting.compared(text, 10)
+                some = ["r1", "r2", "new", gone[0]]
+                assert index.search(query, 3, some) == setting.compared(text, 3, some)
+        assert other.catch_up()
+    assert ask(address, "SELECT count(*) FROM nearby")[0][0] == 400 - 10 + 2
+    assert ask(address, "SELECT count(*) FROM vectors")[0][0] == 400 - 10 + 2 + 1, "the probe's is there too"
+    one.clear()
+    assert other.search(setting.vectors.query("aab"), 10) == setting.compared("aab", 10)
+
+
+def test_a_memory_on_postgresql_needs_no_files_and_embeds_once(address: str) -> None:
+    model = Letters()
+    for _ in range(2):
+        with RecordLog(address, Namespace("acme", user="u1")) as log:
+            memory = VectorMemory(model, 2, log=log)
+            if not memory.stored:
+                for n, text in enumerate(("aab", "bbc", "cca", "dda")):
+                    memory.append(MemoryRecord("user", text, id=f"r{n}"))
+            assert [r.text for r in memory.retrieve({"text": "b"})] == ["bbc", "aab"]
+    asked = sorted(text for batch in model.asked for text in batch if text != PROBE)
+    assert asked == ["aab", "bbc", "cca", "dda"]
+    with RecordLog(address, Namespace("acme", user="u1")) as log:
+        log.purge("r1")
+        memory = VectorMemory(model, 2, log=log)
+        assert [r.text for r in memory.retrieve({"text": "b"})] == ["aab", "dda"]
+    assert ask(address, "SELECT count(*) FROM nearby") == [(3,)]
+    assert ask(address, "SELECT count(*) FROM vectors") == [(4,)]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_another_tenant_finds_nothing(address: str, store: Store, when: str) -> None:
+    """Whether it was admitted before the tables were there, or after."""
+    role = f"other_{when}"
+    ask_only(address, f"CREATE ROLE {role} LOGIN")
+    if when == "before":
+        admit(store, role, "other")
+    with RecordLog(address, Namespace("acme")) as log:
+        memory = VectorMemory(Letters(), log=log)
+        memory.append(MemoryRecord("user", "aab"))
+        assert len(memory.retrieve({"text": "a"})) == 1
+    if when == "after":
+        admit(store, role, "other")
+    parts = psycopg.conninfo.conninfo_to_dict(address) | {"user": role}
+    with psycopg.connect(**parts) as db:
+        db.execute("SET clew.tenant = '*'")
+        for table in ("nearby", "followers", "vectors"):
+            assert db.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() == (0,)
+
+
+def ask_only(address: str, statement: str) -> None:
+    with psycopg.connect(address, autocommit=True) as db:
+        db.execute(statement.encode())
