@@ -30,7 +30,7 @@ from clew.agent import (
     Veto,
     tool,
 )
-from clew.errors import BadBudget, BadReply, OverflowReply, RateLimited, TransportError, UnknownName
+from clew.errors import BadBudget, BadPayload, BadReply, OverflowReply, RateLimited, TransportError, UnknownName
 from clew.history import CompactHistory, History, HistoryMessage, HistoryPolicy, WindowHistory
 from clew.memory import WindowMemory
 from clew.messages import Message, Text, Usage, assistant, system
@@ -88,6 +88,20 @@ def test_the_answer_is_what_run_returns() -> None:
 
 def test_a_plain_function_is_a_model() -> None:
     assert AgentModule(lambda messages: messages[-1]["content"].upper()).run("echo") == "ECHO"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"llm": "gpt-5"}, "no model"), ({"memory": "agent.db"}, "no memory"), ({"history": "agent.db"}, "Session.open")],
+)
+def test_what_an_agent_cannot_be_made_of_is_refused_by_name(given: Any, said: str) -> None:
+    with pytest.raises(UnknownName, match=said):
+        AgentModule(**{"llm": Scripted("x"), **given})
+
+
+def test_a_blank_task_is_no_request() -> None:
+    with pytest.raises(BadPayload, match="nothing to ask"):
+        AgentModule(Scripted("x"), instructions="Be brief.").run(" ")
 
 
 def test_a_conversation_goes_on_in_the_next_run() -> None:

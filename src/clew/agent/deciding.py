@@ -11,7 +11,7 @@ from clew.agent.asks import Do, Loop
 from clew.agent.recalled import remembered
 from clew.agent.run import Run
 from clew.agent.state import Decision
-from clew.errors import ModelError
+from clew.errors import BadPayload, ModelError
 from clew.messages import Message, Part, Text, ToolCall, Usage, user
 from clew.models.base import ModelCall, Reply
 from clew.sessions.entries import Compaction
@@ -69,6 +69,8 @@ def _reply(run: Run, prompt: Message | None) -> Loop[Reply]:
         if said is not None:
             yield from run.remember("user", _words(said[0]), run.conversation.session.held([said[1]]).get(said[1]))
             said = None
+        if all(m.role == "system" for m in messages):
+            raise BadPayload("there is nothing to ask the model: the task is blank, and nothing was said before")
         call = ModelCall(tuple(messages), run.schemas, meta=_time(run))
         yield run.event("DECIDE", "model_input", messages=call.messages)
         try:

@@ -13,7 +13,7 @@ from clew.agent.state import Action, Decision, Ended, Event, Observation, State
 from clew.agent.tools import Tool, as_tools
 from clew.errors import BadReply, RefusedReply, UnknownName
 from clew.history.messages import History, HistoryPolicy
-from clew.history.models import Function, as_model
+from clew.history.models import Function, FunctionModel
 from clew.memory.base import Memory
 from clew.memory.records import MemoryRecord
 from clew.models.base import Delta, Model, Reply
@@ -21,6 +21,7 @@ from clew.policies import pi
 from clew.sessions.session import Session
 
 S = TypeVar("S", bound=State)
+
 
 QITOS_STREAM = ("task", "state", "decision", "action", "action_result", "observation", "next_state")
 """What QitOS 0.3.0 gives to a memory in every step, in this order (`task` once)."""
@@ -60,10 +61,13 @@ class AgentModule(Generic[S]):
         recall_items: int = RECALL_ITEMS,
         recall_tokens: int = RECALL_TOKENS,
     ) -> None:
-        model = as_model(llm)
-        if model is None:
-            raise UnknownName("an agent needs a model: LiteLLM(name) of clew.models, or a function of messages")
-        self.llm = model
+        if not (isinstance(llm, Model) or callable(llm)):
+            raise UnknownName(f"llm={llm!r} is no model; make one, LiteLLM(name), or give a function of messages")
+        if memory is not None and not isinstance(memory, Memory):
+            raise UnknownName(f"memory={memory!r} is no memory; make one: RecallMemory(RecordLog(path))")
+        if history is not None and not isinstance(history, Session | History):
+            raise UnknownName(f"history={history!r} is none; open one: Session.open(path, policy=…)")
+        self.llm: Model = llm if isinstance(llm, Model) else FunctionModel(llm)
         self.memory = memory
         self.tools = as_tools(tools)
         self.instructions = instructions
