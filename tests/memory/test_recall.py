@@ -158,6 +158,19 @@ def test_what_is_deleted_or_purged_is_not_recalled(log: RecordLog) -> None:
     assert recall.recall("zebra") == []
 
 
+def test_what_is_purged_leaves_the_indexes_and_the_context_of_its_neighbours(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "m.db")
+    recall = Recall(log, Letters())
+    id = said(log, "the secret is xyzzy")
+    said(log, "I will not tell anyone", "Ben")
+    recall.catch_up()
+    assert len(recall.recall("xyzzy")) == 2
+    log.purge(id)
+    assert [hit.why.words for hit in recall.recall("xyzzy")] in ([], [0.0])
+    assert Recall(log, folder=tmp_path / "again").recall("xyzzy") == []
+    assert not any(b"xyzzy" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
 def test_many_superseded_versions_do_not_hide_the_one_that_holds() -> None:
     log = log_of()
     for n in range(150):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -19,7 +19,8 @@ from clew.errors import StoreError
 from clew.index import files
 from clew.index.engine import Schema
 from clew.index.reader import Reader
-from clew.index.rows import Hit, Row, Source, by_position, mark
+from clew.index.rows import Hit, Row, Source, by_position
+from clew.index.rows import mark as of_rows
 from clew.index.view import View
 from clew.index.writer import bring_up
 from clew.text import Query, fingerprint, pattern, value_of
@@ -43,14 +44,24 @@ class FullText:
 
     `folder` is where it is kept, `source` the log it follows, `fields` what a word in each field counts
     (`{"text": 1.0, "context": 0.2}`), `facets` the names of exact values that queries may ask for.
+    `mark` identifies what the log of a namespace has at a position (None: the rows that are there).
     `failure` is why the index could not be written the last time, if so: searches still see everything,
     more slowly.
     """
 
-    def __init__(self, folder: Path, source: Source, fields: Mapping[str, float], facets: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        source: Source,
+        fields: Mapping[str, float],
+        facets: Collection[str] = (),
+        *,
+        mark: Callable[[str, int], str] | None = None,
+    ) -> None:
         self.failure: StoreError | None = None
         self._folder = folder
         self._source = source
+        self._mark = mark or partial(of_rows, source)
         self._weights = dict(fields)
         self._facets = frozenset(facets)
         self._schema = Schema(self._weights)
@@ -105,7 +116,8 @@ class FullText:
         try:
             with files.writing(place, wait) as mine:
                 if mine:
-                    bring_up(self._schema, place / "index", self._source, namespace, self._made)
+                    marked = partial(self._mark, namespace)
+                    bring_up(self._schema, place / "index", self._source, namespace, self._made, marked)
                 return mine
         except (OSError, ValueError, sqlite3.Error) as error:
             self.failure = StoreError(f"the index in {place} cannot be written: {error}; searches go without it")
@@ -115,7 +127,7 @@ class FullText:
         """The namespace's index as it is now, and all that the log has beside it."""
         view = self._views.get(namespace)
         if view is None:
-            marked = partial(mark, self._source, namespace)
+            marked = partial(self._mark, namespace)
             reader = Reader(self._schema, self._place(namespace) / "index", self._made, marked)
             view = self._views[namespace] = View(self._schema, self._weights, reader)
         view.refresh()

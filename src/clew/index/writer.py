@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -15,20 +14,22 @@ from clew.index import files
 from clew.index.bm25 import Document, Totals, totals
 from clew.index.engine import HEAP, Schema, State
 from clew.index.reader import Reader
-from clew.index.rows import Row, Source, by_position, mark
+from clew.index.rows import Row, Source, by_position
 from clew.index.tail import documents
 
 BATCH = 5_000
 """Rows that are committed together. A commit takes a tenth of a second."""
 
 
-def bring_up(schema: Schema, folder: Path, source: Source, namespace: str, made: str) -> int:
+def bring_up(
+    schema: Schema, folder: Path, source: Source, namespace: str, made: str, mark: Callable[[int], str]
+) -> int:
     """Adds what the log has more than the index, which is made anew when it cannot be used; the position reached.
 
     A commit holds whole positions and says how far it has read: the process may be killed at any time.
     Only for the one who may write the folder.
     """
-    reader = Reader(schema, folder, made, partial(mark, source, namespace))
+    reader = Reader(schema, folder, made, mark)
     reader.refresh()
     state = reader.state or State(0, "", Totals(0, {}), made)
     batches = _batches(source.rows(namespace, state.position))
@@ -44,7 +45,7 @@ def bring_up(schema: Schema, folder: Path, source: Source, namespace: str, made:
     writer.garbage_collect_files()  # what a killed writer left may have the names of files to come
     for batch in chain((first,), batches):
         last = batch[-1].position
-        state = replace(state, position=last, mark=mark(source, namespace, last))
+        state = replace(state, position=last, mark=mark(last))
         state = _commit(schema, index, writer, state, batch)
     writer.wait_merging_threads()
     return state.position

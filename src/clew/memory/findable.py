@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from clew.index import Row
-from clew.memory.known import Told
 from clew.memory.log import RecordLog
 from clew.memory.ranking import CONTEXT_RECORDS, context, embedded, pieces
 from clew.memory.records import MemoryRecord, text_of
@@ -33,9 +32,13 @@ class Findable:
 
     The context of a version are the last records of its session that held when it was told. While the log is read
     they are kept at hand; where reading begins in the middle of a session, they are asked of the log.
+
+    `stale` is set when something was purged that an index may have read as the context of what was said after it:
+    the indexes are to be made again.
     """
 
     def __init__(self, log: RecordLog, about: Sequence[str] = ABOUT) -> None:
+        self.stale = False
         self._log = log
         self._about = tuple(about)
 
@@ -45,39 +48,37 @@ class Findable:
         for told in self._log.told(after):
             if told.record is None:
                 yield Row(told.position, told.uid)
+                self.stale = self.stale or after > 0  # what was read before has it as the context of others
                 continue
             session = told.record.session
             before = said.pop(session, None) if session else {}
             if before is None:
-                before = self._before(told, told.record)
+                before = self._before(told.uid, told.record)
             before.pop(told.record.id, None)
-            yield self._row(told, told.record, [text for texts in before.values() for text in texts])
+            yield self._row(told.position, told.uid, told.record, before)
             if session:
                 before[told.record.id] = _end(told.record)
                 said[session] = dict(list(before.items())[-CONTEXT_RECORDS - 1 :])
                 if len(said) > SESSIONS:
                     said.popitem(last=False)
 
-    def _before(self, told: Told, record: MemoryRecord) -> dict[str, list[str]]:
-        """The ends of the last records of the session before this one was told, by id."""
-        near = [
-            uid for uid, distance in self._log.around([told.uid], CONTEXT_RECORDS + 1).get(told.uid, ()) if distance < 0
-        ]
-        held = self._log.held(near, record.created)
-        return {held[uid].id: _end(held[uid]) for uid in near if uid in held}
+    def _before(self, uid: str, record: MemoryRecord) -> dict[str, list[str]]:
+        """The ends of the last records of the session before a version was told, by id."""
+        near = self._log.around([uid], CONTEXT_RECORDS + 1).get(uid, ())
+        before = [other for other, distance in near if distance < 0]
+        held = self._log.held(before, record.created)
+        return {held[other].id: _end(held[other]) for other in before if other in held}
 
-    def _row(self, told: Told, record: MemoryRecord, before: Sequence[str]) -> Row:
-        text = spoken(record)
-        about = list(self._facts(record))
+    def _row(self, position: int, uid: str, record: MemoryRecord, before: dict[str, list[str]]) -> Row:
+        text, about = spoken(record), list(self._facts(record))
+        last = [end for texts in before.values() for end in texts]
         found = []
         for start, end in pieces(text):
             piece = text[start:end]
-            found.append(
-                {"text": piece, "context": context(before, about), MEANING: embedded(piece, before)},
-            )
-            before = [*before, piece]
+            found.append({"text": piece, "context": context(last, about), MEANING: embedded(piece, last)})
+            last.append(piece)
         facets = {name: str(getattr(record, name)) for name in FACETS}
-        return Row(told.position, told.uid, tuple(found), {name: value for name, value in facets.items() if value})
+        return Row(position, uid, tuple(found), {name: value for name, value in facets.items() if value})
 
     def _facts(self, record: MemoryRecord) -> Iterable[str]:
         yield _date(record.valid_from)

@@ -84,7 +84,7 @@ class Recall:
         self._source = Findable(log, about)
         place = self._place(folder)
         fields = dict(zip(FIELDS, (1.0, ranking.CONTEXT_WEIGHT), strict=True))
-        self._words = FullText(place / "words", self._source, fields, FACETS)
+        self._words = FullText(place / "words", self._source, fields, FACETS, mark=lambda _, at: log.mark_of(at))
         self._meaning = None if embedder is None else Meaning(log, adapted(embedder), self._source, place / "meaning")
 
     def _place(self, folder: str | Path | None) -> Path:
@@ -107,6 +107,14 @@ class Recall:
         if self._meaning is not None:
             self._meaning.index.catch_up(progress)
 
+    def clear(self) -> None:
+        """Deletes the indexes: they hold what was purged until it happens to be merged away. They are made again when
+        they are needed; the first recall after a purge does the same. Raises `StoreError` when another process goes on
+        writing there."""
+        self._words.clear(self.log.path)
+        if self._meaning is not None:
+            self._meaning.index.clear()
+
     def recall(
         self, query: str, k: int = 10, *, at: float | None = None, kinds: Collection[str] = ()
     ) -> list[Recalled]:
@@ -121,7 +129,13 @@ class Recall:
         asked = parse(query, {*FIELDS, *FACETS})
         if asked == NOTHING or k <= 0:
             return []
-        return _Search(self, query, asked, k, self.log.now() if at is None else at, frozenset(kinds)).results()
+        at = self.log.now() if at is None else at
+        found = _Search(self, query, asked, k, at, frozenset(kinds)).results()
+        if not self._source.stale:
+            return found
+        self._source.stale = False
+        self.clear()
+        return _Search(self, query, asked, k, at, frozenset(kinds)).results()
 
     def found(self, query: Query, depth: int, kinds: Collection[str]) -> list[Hit]:
         """The pieces that are best by their words."""
@@ -150,7 +164,14 @@ class Meaning:
 
         self._vectors = Vectors(embedder, log.store, log.path)
         self.index = VectorIndex(
-            folder, source, self._vectors, namespace=log.path, text=itemgetter(MEANING), mark=log.mark_of
+            folder,
+            source,
+            self._vectors,
+            namespace=log.path,
+            text=itemgetter(MEANING),
+            mark=log.mark_of,
+            store=log.store,
+            name="meaning",
         )
 
     def near(self, text: str, depth: int) -> list[tuple[str, float]]:
