@@ -161,7 +161,7 @@ def main(path, k):
     client = chromadb.EphemeralClient()
     found = []
     for n, case in enumerate(cases):
-        held = client.create_collection(f"c{n}", metadata={"hnsw:space": "cosine"}, embedding_function=None)
+        held = client.create_collection(f"case{n}", metadata={"hnsw:space": "cosine"}, embedding_function=None)
         for at in range(0, len(case["ids"]), 1000):
             part = slice(at, at + 1000)
             held.add(ids=case["ids"][part], embeddings=case["vectors"][part], documents=case["texts"][part])
