@@ -179,9 +179,7 @@ def test_the_context_is_compacted_in_sight(chat: Run, clew: Run) -> None:
     done = chat(
         "--window", "1200", "--policy", "pi:keep=300", "--memory", "none", "--no-tools", lines=(*asked, "/tree")
     )
-    found = re.findall(
-        r"^compacted ([\d,]+) → ([\d,]+) tokens \(threshold\): .*; /expand (\d+)$", done.stderr, re.M
-    )
+    found = re.findall(r"^compacted ([\d,]+) → ([\d,]+) tokens \(threshold\): .*; /expand (\d+)$", done.stderr, re.M)
     assert found
     for before, after, entry in found:
         assert int(after.replace(",", "")) < int(before.replace(",", ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +13,7 @@ from clew.cli import options, render
 from clew.cli.memory.scope import At, Json, Kinds, on_log, whole_id
 from clew.cli.output import literal, write_json
 from clew.memory.changes import Change, Closed, to_row
+from clew.memory.clearing import INJECTION, REDACTED
 from clew.memory.log import RecordLog
 from clew.memory.records import MemoryRecord
 
@@ -60,6 +61,8 @@ def show(
     out = options.console()
     out.print(f"[bold]{literal(id)}[/] {literal(_about(newest, now is not None))}", soft_wrap=True)
     out.print(literal(newest.text), soft_wrap=True)
+    for note in notes(newest):
+        out.print(literal(note), style="yellow", soft_wrap=True)
     out.print("\n[bold]History[/]")
     table = render.plain()
     for name in ("from", "until", "text"):
@@ -122,6 +125,14 @@ def headline(record: MemoryRecord) -> str:
 def moment(at: float | None) -> str:
     """A time for people, in local time, to the minute."""
     return "" if at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def notes(record: MemoryRecord) -> Iterator[str]:
+    """What was done to a record before it was stored, or what is odd about it."""
+    if taken := record.metadata.get(REDACTED):
+        yield f"secrets were taken out before it was stored: {', '.join(taken)}"
+    if signs := record.metadata.get(INJECTION):
+        yield f"reads like an order to a model: {', '.join(signs)}"
 
 
 def _about(record: MemoryRecord, holds: bool) -> str:

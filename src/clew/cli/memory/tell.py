@@ -10,10 +10,12 @@ import typer
 from msgspec.structs import replace
 
 from clew.cli import options
+from clew.cli.memory.look import notes
 from clew.cli.memory.scope import Json, on_log, whole_id
 from clew.cli.output import literal, write_json
 from clew.errors import UnknownName
 from clew.memory.log import RecordLog
+from clew.memory.recall import Recall
 from clew.memory.records import MemoryRecord, Source
 
 NOTE = "note"
@@ -135,6 +137,8 @@ def forget(
             log.purge(id)
         else:
             log.delete(id, reason=reason)
+    if purge:
+        Recall(log).clear()  # the index has what was said until it is made anew
     word = "erased" if purge else "forgotten"
     if json:
         write_json([{"id": id, "outcome": word} for id in found])
@@ -178,7 +182,10 @@ def _line(how: str, record: MemoryRecord) -> None:
     words = {"known": "known already", "refused": "not stored, it was forgotten before:"}
     id = "" if how == "refused" else f"[bold]{literal(record.id)}[/] "
     head = " ".join(record.text[:400].split())
-    options.console().print(f"{words.get(how, how)} {id}{literal(head)}", no_wrap=True, overflow="ellipsis")
+    out = options.console()
+    out.print(f"{words.get(how, how)} {id}{literal(head)}", no_wrap=True, overflow="ellipsis")
+    for note in notes(record):
+        out.print(literal(note), style="yellow", soft_wrap=True)
 
 
 def _source(written: str) -> Source:
