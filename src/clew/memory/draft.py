@@ -202,9 +202,11 @@ class Draft:
 def version_rows(line: Line, places: Mapping[str, int]) -> Iterator[VersionRow]:
     """What the table of versions has of a line, the changes of which stand at these positions."""
     (created, born), changed = line.first, line.changed
-    opened = {v.uid: v.body.record for v in line.versions if isinstance(v.body, Opened)}
+    opened = {v.uid: v for v in line.versions if isinstance(v.body, Opened)}
     for segment in segments(line):
-        told, record = segment.record, opened[segment.uid]
+        version = opened[segment.uid]
+        assert isinstance(version.body, Opened)
+        record, told = version.body.record, segment.record
         yield VersionRow(
             record=record.id,
             position=places[segment.uid],
@@ -214,10 +216,10 @@ def version_rows(line: Line, places: Mapping[str, int]) -> Iterator[VersionRow]:
             born=born,
             since=segment.since,
             until=segment.until,
-            changed=changed,
-            valid_from=told.valid_from or 0.0,
-            valid_to=told.valid_to,
-            uses=told.uses,
-            pinned=told.pinned,
-            sources=None if told.sources == record.sources else msgspec.json.encode(told.sources),
+            changed=min(changed, segment.until),
+            valid_from=version.start if told is None else told.valid_from or 0.0,
+            valid_to=None if told is None else told.valid_to,
+            uses=0 if told is None else told.uses,
+            pinned=record.pinned if told is None else told.pinned,
+            sources=None if told is None or told.sources == record.sources else msgspec.json.encode(told.sources),
         )

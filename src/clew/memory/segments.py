@@ -16,13 +16,14 @@ from clew.memory.state import Line
 class Segment(Struct, frozen=True, gc=False):
     """A version, by the change that opened it: from `since` until before `until` it is the record that is shown.
 
-    `record` is how it is told by all that is known: what it was told with before the line's last change may differ.
+    `record` is how it is told by all that is known; before the line's last change it may have been told otherwise.
+    It is None where the version is only shown before that.
     """
 
     uid: str
     since: float
     until: float
-    record: MemoryRecord
+    record: MemoryRecord | None
 
 
 def segments(line: Line) -> Iterator[Segment]:
@@ -32,10 +33,12 @@ def segments(line: Line) -> Iterator[Segment]:
     are so, until both are so for any that stands after it, or its own end has come, or all of it is forgotten.
     """
     seen = [max(version.start, version.known) for version in line.versions]
-    created = line.first[0] if line.told else 0.0
+    created, changed = line.first[0] if line.told else 0.0, line.changed
+    seen = [max(version.start, version.known) for version in line.versions]
     over = [*accumulate(reversed(seen), min, initial=line.forgotten)][-2::-1] if seen else []
     for place, version in enumerate(line.versions):
         if isinstance(version.body, Opened):
             end = version.body.record.valid_to
-            until = min(over[place], inf if end is None else end)
-            yield Segment(version.uid, seen[place], max(seen[place], until), line.version(place, created))
+            until = max(seen[place], min(over[place], inf if end is None else end))
+            record = line.version(place, created) if until > changed else None
+            yield Segment(version.uid, seen[place], until, record)

@@ -60,7 +60,9 @@ class Line(Struct, gc=False):
 
     def add(self, version: Dated) -> None:
         """Puts a version in its place."""
-        self.versions = tuple(sorted((*self.versions, version), key=lambda v: (v.start, v.known, v.uid)))
+        self.versions = (*self.versions, version)
+        if len(self.versions) > 1 and _place(version) < _place(self.versions[-2]):
+            self.versions = tuple(sorted(self.versions, key=_place))
         if isinstance(version.body, Closed) and version.body.final:
             self.forgotten = min(self.forgotten, version.known)
 
@@ -157,6 +159,10 @@ def purging(id: str, line: Line) -> Purged:
     """What purges a record: for good if it has no `key`; under a key something new may be told later."""
     versions = tuple(v.uid for v in line.versions if isinstance(v.body, Opened))
     return Purged(id, not line.newest().key, versions)
+
+
+def _place(version: Dated) -> tuple[float, float, str]:
+    return version.start, version.known, version.uid
 
 
 def _shown(known: Sequence[Dated], at: float) -> int | None:

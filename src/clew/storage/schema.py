@@ -137,9 +137,9 @@ versions = Table(
 )
 """What the changes of each record come to, kept up to date with them: a row for each version, by the position of the
 change that opened it and that holds its content. It is shown as the record from `since` until before `until`. The
-record became known at `created`, by the change `born`; its last change was at `changed`; until then some of what
-stands here was not known: `valid_from` and on are what it is told with, `sources` if they are not those it was
-opened with."""
+record became known at `created`, by the change `born`. From `changed` on it is told with `valid_from` and what follows
+(`sources`: if they are not those it was opened with); what it was told with before has to be made of its changes, and a
+version that ended before has nothing here."""
 
 Index("versions_kind", versions.c.namespace, versions.c.kind, versions.c.created, versions.c.born)
 Index(

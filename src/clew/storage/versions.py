@@ -66,7 +66,7 @@ _CHANGE = Prepared(update(versions).where(_PLACE).values(**_NEW))
 _REMOVE = Prepared(delete(versions).where(_PLACE))
 _USE = Prepared(
     update(versions)
-    .where(_MINE, versions.c.record == bindparam("of_record"))
+    .where(_MINE, versions.c.record == bindparam("of_record"), versions.c.until > bindparam("new_changed"))
     .values(uses=versions.c.uses + bindparam("more"), changed=bindparam("new_changed"))
 )
 _NEW_MARK = Prepared(
