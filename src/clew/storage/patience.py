@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-import random
-import time
 from collections.abc import Callable
 from typing import TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_before_delay, wait_random_exponential
 
 from clew.errors import Interrupted
 
 T = TypeVar("T")
 
 FIRST, MOST = 0.05, 2.0
-"""Seconds between two tries: they double from the first, and vary by half, so that writers do not meet again."""
+"""Seconds between two tries, at most: they double from the first, and are drawn by lot, so that writers do not meet
+again."""
 
 log = logging.getLogger(__name__)
 
@@ -23,22 +24,33 @@ def patiently(work: Callable[[bool], T], seconds: float) -> T:
 
     The work is told whether an earlier try may have been written all the same.
     """
-    unknown, tries, wait = False, 0, FIRST
-    began = time.monotonic()
-    while True:
-        tries += 1
+    unknown = False
+
+    def once() -> T:
+        nonlocal unknown
         try:
             return work(unknown)
         except Interrupted as error:
             unknown = unknown or error.unknown
-            passed = time.monotonic() - began
-            if passed >= seconds:
-                tried = f"given up after {tries} tries in {passed:.0f} s"
-                raise Interrupted(f"{error.reason}; {tried}; {_ADVICE[unknown]}", unknown=unknown) from error
-            if tries == 1:
-                log.info("%s; trying again for %.0f s", error.reason, seconds)
-            time.sleep(min(wait * random.uniform(0.5, 1.5), seconds - passed))
-            wait = min(2 * wait, MOST)
+            raise
+
+    def tell(state: RetryCallState) -> None:
+        if state.attempt_number == 1 and state.outcome is not None:
+            log.info("%s; trying again for %.0f s", state.outcome.exception(), seconds)
+
+    retrying = Retrying(
+        retry=retry_if_exception_type(Interrupted),
+        stop=stop_before_delay(seconds),
+        wait=wait_random_exponential(multiplier=FIRST, max=MOST),
+        before_sleep=tell,
+        reraise=True,
+    )
+    try:
+        return retrying(once)
+    except Interrupted as error:
+        done = retrying.statistics
+        tried = f"given up after {done['attempt_number']} tries in {done['delay_since_first_attempt']:.1f} s"
+        raise Interrupted(f"{error.reason}; {tried}; {_ADVICE[unknown]}", unknown=unknown) from error
 
 
 _ADVICE = {
