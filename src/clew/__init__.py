@@ -8,7 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from clew import codecs, errors, lab, messages, models, policies, sessions, storage, tokens, transcripts
+    from clew import (
+        agent,
+        codecs,
+        errors,
+        history,
+        index,
+        lab,
+        memory,
+        messages,
+        models,
+        policies,
+        sessions,
+        storage,
+        text,
+        tokens,
+        transcripts,
+    )
     from clew.budget import Budget
     from clew.errors import ClewError
     from clew.messages import Message, assistant, system, tool, user
@@ -19,16 +35,21 @@ __all__ = [
     "ClewError",
     "Message",
     "Session",
+    "agent",
     "assistant",
     "codecs",
     "errors",
+    "history",
+    "index",
     "lab",
+    "memory",
     "messages",
     "models",
     "policies",
     "sessions",
     "storage",
     "system",
+    "text",
     "tokens",
     "tool",
     "transcripts",
