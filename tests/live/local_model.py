@@ -66,7 +66,7 @@ def test_what_is_too_long_is_an_overflow(model: Local) -> None:
 
 
 def test_its_summary_makes_the_context_smaller(model: Local) -> None:
-    with Session.open("memory://", policy=policies.pi(keep=100, reserve=800), model=model, window=WINDOW) as session:
+    with Session.open("memory://", policy=policies.pi(keep=100, reserve=400), model=model, window=WINDOW) as session:
         for n in range(12):
             session.append(user(f"Note {n}: Ada paid invoice {8_000 + n} for the harbour of Bergen."))
             session.append(assistant(f"Noted: invoice {8_000 + n} is paid."))
