@@ -6,9 +6,10 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
@@ -130,15 +131,17 @@ def test_arguments_become_values_of_their_types() -> None:
     [
         ("{", "not valid JSON"),
         ('{"text": ', "not valid JSON"),
-        ("[1]", "must be a JSON object"),
-        ("null", "must be a JSON object"),
+        ("[1]", "Expected `object`, got `array`"),
+        ('"{}"', "Expected `object`, got `str`"),
+        ("null", "missing required field `text`"),
         ({}, "missing required field `text`"),
         ({**GIVEN, "count": "two"}, "Expected `int`, got `str` - at `$.count`"),
         ({**GIVEN, "mode": "medium"}, "Invalid enum value 'medium' - at `$.mode`"),
         ({**GIVEN, "place": {}}, "missing required field `name` - at `$.place`"),
         ({**GIVEN, "texte": 1}, "unknown field `texte`"),
         ('{"text": "' + "\\ud800", "not valid JSON"),
-        ("[" * 100_000, "not valid JSON"),
+        ('{"text": ' + "[" * 100_000, "do not fit"),
+        ("{" * 100_000, "not valid JSON"),
     ],
 )
 def test_what_a_model_gets_wrong_is_told_so_that_it_can_mend_it(arguments: Any, said: str) -> None:
@@ -154,8 +157,9 @@ def test_no_arguments_whatever_break_a_call(arguments: str) -> None:
         perform(everything, arguments, None)
 
 
-def test_no_arguments_at_all_are_an_empty_object() -> None:
-    assert call(tool(lambda_named("pwd", lambda: "/home")), "").text == "/home"
+@pytest.mark.parametrize("written", ["", " \n", "null", "{}"])
+def test_no_arguments_at_all_are_an_empty_object(written: str) -> None:
+    assert call(tool(lambda_named("pwd", lambda: "/home")), written).text == "/home"
 
 
 def lambda_named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,6 +174,14 @@ class Custom:
 def takes_custom(x: Custom) -> None: ...
 def takes_anything(x) -> None: ...  # type: ignore[no-untyped-def]
 def takes_many(*x: int) -> None: ...
+def gives_many() -> Iterator[int]:
+    yield 1
+
+
+async def gives_many_later() -> AsyncIterator[int]:
+    yield 1
+
+
 def takes_unknown(x: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
@@ -181,6 +193,9 @@ def takes_unknown(x: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa
         (takes_many, "'x' must be one that can be given by name"),
         (takes_unknown, "Nowhere"),
         (lambda: None, "is no name that providers take"),
+        (partial(int, base=2), "is no function; write one that calls it"),
+        (gives_many, "return a list"),
+        (gives_many_later, "return a list"),
     ],
 )
 def test_what_cannot_be_described_is_refused_with_the_reason(function: Any, said: str) -> None:
@@ -255,6 +270,7 @@ def test_docstrings_of_every_form(function: Any) -> None:
         ([], "[]"),
         ({"数": 1}, '{"数":1}'),
         (Place("Crete"), '{"name":"Crete","unit":"c"}'),
+        (["名", "caf\udce9"], '["名", "caf\udce9"]'),
         (Text("t"), "t"),
         (Output((Text("o"),)), "o"),
     ],
@@ -299,6 +315,63 @@ def test_an_exception_is_an_error_result_that_names_its_type(one: Tool) -> None:
 
 def test_even_stop_iteration_is_an_error_result() -> None:
     assert call(breaks, {"how": "stop"}).error == "StopIteration"
+
+
+class Panic(BaseException):
+    """What libraries in Rust raise."""
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize("raised", [SystemExit(2), asyncio.CancelledError("by itself"), Wordless(), Panic()])
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_whatever_a_tool_raises_is_a_result_in_every_way_of_calling_it(
+    raised: BaseException, seconds: float | None
+) -> None:
+    """What a thread that is waited for does not hand on is waited for forever."""
+
+    @tool
+    def falls() -> None:
+        """Raises."""
+        raise raised
+
+    @tool
+    async def falls_later() -> None:
+        """Raises, after a while."""
+        await asyncio.sleep(0)
+        raise raised
+
+    for one in (falls, falls_later):
+        for way in (perform, lambda *asked: asyncio.run(aperform(*asked))):
+            with pytest.raises(ToolFailed) as caught:
+                way(one, "{}", seconds)
+            assert caught.value.output.error == type(raised).__name__
+
+
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_what_the_user_breaks_off_is_broken_off(seconds: float | None) -> None:
+    @tool
+    def broken_off() -> None:
+        """As if the user had pressed Ctrl-C in it."""
+        raise KeyboardInterrupt
+
+    for way in (perform, lambda *asked: asyncio.run(aperform(*asked))):
+        with pytest.raises(KeyboardInterrupt):
+            way(broken_off, "{}", seconds)
+
+
+def test_a_call_that_is_cancelled_is_no_failure_of_the_tool() -> None:
+    async def given_up() -> None:
+        call = asyncio.create_task(aperform(slow_later, '{"seconds": 60.0}', None))
+        await asyncio.sleep(0.05)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    asyncio.run(given_up())
 
 
 @tool

@@ -32,16 +32,13 @@ class Parameters(Struct, frozen=True):
 
     def read(self, arguments: str) -> dict[str, Any]:
         """The arguments of a call, as a model wrote them, by name and of their types. Raises `BadArguments`."""
+        written = arguments.strip()
         try:
-            given = msgspec.json.decode(arguments.strip() or "{}")
+            value = msgspec.json.decode("{}" if written in ("", "null") else written, type=self.form)
+        except msgspec.ValidationError as error:
+            raise BadArguments(f"the arguments do not fit: {error}") from error
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise BadArguments(f"the arguments are not valid JSON: {error}") from error
-        if not isinstance(given, dict):
-            raise BadArguments(f"the arguments must be a JSON object, not {type(given).__name__}")
-        try:
-            value = msgspec.convert(given, self.form)
-        except (msgspec.ValidationError, RecursionError) as error:
-            raise BadArguments(f"the arguments do not fit: {error}") from error
         read = {name: getattr(value, name) for name in self.form.__struct_fields__}
         return {name: part for name, part in read.items() if part is not UNSET}
 
@@ -53,6 +50,10 @@ def parameters(function: Callable[..., Any], described: Described) -> Parameters
     dataclasses, TypedDict, NamedTuple, msgspec Structs, dates and times, and `Annotated[T, "what it is"]`.
     """
     name = getattr(function, "__name__", type(function).__name__)
+    if not inspect.isroutine(function):
+        raise BadTool(f"tool {name!r}: {function!r} is no function; write one that calls it")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise BadTool(f"tool {name!r}: a generator has no result; return a list")
     hints = _hints(function, name)
     fields: list[tuple[str, Any, Any]] = []
     defaults: Json = {}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import threading
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -152,13 +153,13 @@ def perform(tool: Tool, arguments: str, seconds: float | None) -> Output:
     """Calls a tool and waits for its result, `seconds` at most. Raises `ToolFailed` only."""
     if seconds is None:
         return _called(tool, arguments)
-    box: Queue[Output | ToolFailed] = Queue()
+    box: Queue[Output | BaseException] = Queue()
     _thread(lambda: _called(tool, arguments), box.put, box.put)
     try:
         found = box.get(timeout=seconds)
     except Empty as error:
         raise _late(seconds) from error
-    if isinstance(found, ToolFailed):
+    if isinstance(found, BaseException):
         raise found
     return found
 
@@ -188,15 +189,15 @@ async def aperform(tool: Tool, arguments: str, seconds: float | None) -> Output:
     return output(value)
 
 
-def _thread(work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[ToolFailed], None]) -> None:
+def _thread(work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[BaseException], None]) -> None:
     """Works in a thread that nothing waits for at the end: a tool that hangs must not hang the process."""
     context = copy_context()
 
     def run() -> None:
         try:
             value = context.run(work)
-        except ToolFailed as failure:
-            failed(failure)
+        except (ToolFailed, KeyboardInterrupt) as error:
+            failed(error)
         else:
             done(value)
 
@@ -216,14 +217,21 @@ def _begun(tool: Tool, arguments: str) -> Any:
         return tool.does(arguments)
     except BadArguments as error:
         raise ToolFailed(Output.failed("BadArguments", str(error))) from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also what exits (a parser of options), and what panics (a library in Rust)
         raise ToolFailed(_raised(error)) from error
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:
     try:
         return await value
-    except Exception as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # it is the run that is cancelled, or the time is over
         raise ToolFailed(_raised(error)) from error
 
 
@@ -232,13 +240,14 @@ def _finished(value: Awaitable[Any]) -> Any:
     box: Queue[Any] = Queue()
     _thread(lambda: (asyncio.run(_awaited(value)),), box.put, box.put)
     found = box.get()
-    if isinstance(found, ToolFailed):
+    if isinstance(found, BaseException):
         raise found
     return found[0]
 
 
-def _raised(error: Exception) -> Output:
-    return Output.failed(type(error).__name__, str(error), "".join(traceback.format_exception(error)))
+def _raised(error: BaseException) -> Output:
+    told = traceback.TracebackException.from_exception(error)  # also of an error that cannot say what it is
+    return Output.failed(type(error).__name__, str(told), "".join(told.format()))
 
 
 def _late(seconds: float, *, stopped: bool = False) -> ToolFailed:
@@ -259,9 +268,16 @@ def output(value: Any) -> Output:
     if value is None or isinstance(value, str):
         return Output((Text(value or NO_OUTPUT),))
     try:
-        return Output((Text(msgspec.json.encode(value).decode()),))
+        return Output((Text(_json(value)),))
     except (TypeError, UnicodeError, RecursionError, msgspec.MsgspecError) as error:
         raise ToolFailed(Output.failed(type(error).__name__, f"the result has no JSON form: {error}")) from error
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # a lone surrogate, as in the name of a file that is not UTF-8
+        return json.dumps(msgspec.to_builtins(value, str_keys=True), ensure_ascii=False)
 
 
 def bounded(text: str, tokens: int, counter: TokenCounter) -> str:
