@@ -100,6 +100,11 @@ def test_a_hit_says_why(filled: FullText) -> None:
     assert [(hit.id, hit.piece) for hit in filled.search(parse("tides"))] == [("long", 1)]
 
 
+@pytest.mark.parametrize("k", [-1, 0, 1, 10**9, 10**18, 10**30])
+def test_any_number_may_be_asked_for(filled: FullText, k: int) -> None:
+    assert len(find(filled, "password project whales tides", k)) == max(0, min(k, 3))
+
+
 def test_filters(filled: FullText) -> None:
     everywhere = "password 数据库 whales"
     assert set(find(filled, everywhere)) == {"en", "zh", "long"}

@@ -116,6 +116,18 @@ def test_more_than_are_compared_one_by_one(setting: Setting, monkeypatch: pytest
     ]
 
 
+@pytest.mark.parametrize("above", [1_000, 10], ids=["compared", "in a graph"])
+def test_any_number_may_be_asked_for(setting: Setting, monkeypatch: pytest.MonkeyPatch, above: int) -> None:
+    monkeypatch.setattr(vector_writer, "EXACT", above)
+    for n in range(40):
+        setting.log.say(f"r{n}", "a" * n + "b")
+    setting.log.say("zero", "z" * 20)
+    index = setting.index()
+    index.catch_up()
+    for k in (-1, 0, 5, 10**9, 10**18, 10**30):
+        assert len(index.search(setting.vectors.query("b"), k)) == max(0, min(k, 40))
+
+
 def test_the_same_log_gives_the_same_graph(setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_writer, "EXACT", 50)
     for n in range(200):
@@ -180,6 +192,17 @@ def test_a_search_embeds_what_a_turn_brought_and_says_what_waits(setting: Settin
     assert sum(told) == 201 - FRESH
     assert index.search(query, 300, fresh=0)[-1].score == 0
     assert index.waiting == 0
+
+
+def test_a_long_text_is_embedded_in_parts_by_searches(setting: Setting) -> None:
+    setting.log.say("short", "bbb")
+    setting.log.say("long", *("a" * (n + 1) for n in range(100)))
+    index, query = setting.index(), setting.vectors.query("a")
+    for waiting in (101 - FRESH, 101 - 2 * FRESH, 101 - 3 * FRESH, 0):
+        assert {near.id for near in index.search(query, 3)} == {"long"}
+        assert index.waiting == waiting
+    assert len(index.search(query, 200)) == 101
+    assert len([text for batch in setting.model.asked for text in batch if text != PROBE]) == 101
 
 
 def test_a_search_far_behind_writes_what_has_vectors(setting: Setting) -> None:

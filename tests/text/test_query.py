@@ -111,6 +111,14 @@ def test_hostile_lengths(text: str) -> None:
         pattern(parse(text[:size], FIELDS))
 
 
+def test_of_a_long_text_the_beginning_and_the_end_count() -> None:
+    text = "first " + "between " * 100_000 + "last"
+    found = str(parse(text)).split()
+    assert (found[0], found[-1]) == ("first", "last")
+    assert len(text) > sum(map(len, found)) > LONGEST
+    assert len(str(parse("字" * 1_000_000))) <= 2 * LONGEST + 1
+
+
 # -- what is found
 
 

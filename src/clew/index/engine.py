@@ -6,7 +6,8 @@ two thirds of the space. That it takes a tenth of a second to commit does not sh
 read yet is searched beside it.
 
 A field is indexed as its terms with spaces between them, each extra term set off so that no phrase
-spans it, and stored like that: candidates are scored by our BM25, since Tantivy's parameters are fixed.
+spans it. The terms are stored beside it in a form that is read at once: candidates are scored by our BM25, since
+Tantivy's parameters are fixed.
 """
 
 from __future__ import annotations
@@ -50,6 +51,20 @@ class State(Struct, frozen=True):
     made: str
 
 
+class _Held(Struct, frozen=True, array_like=True, gc=False):
+    """A document as it is stored."""
+
+    id: str
+    piece: int
+    position: int
+    facets: dict[str, str]
+    fields: tuple[Terms, ...]
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(_Held)
+
+
 class Schema:
     """The fields of an index: those of texts by name, and what every document has."""
 
@@ -57,12 +72,11 @@ class Schema:
         self.names = tuple(names)
         builder = tantivy.SchemaBuilder()
         for name in ("id", "state"):
-            builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
-        builder.add_text_field("facets", stored=True, tokenizer_name="spaces", index_option="basic")
-        for name in ("piece", "position"):
-            builder.add_unsigned_field(name, stored=True)
+            builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+        builder.add_text_field("facets", tokenizer_name="spaces", index_option="basic")
         for name in self.names:
-            builder.add_text_field(_text(name), stored=True, tokenizer_name="spaces", index_option="position")
+            builder.add_text_field(_text(name), tokenizer_name="spaces", index_option="position")
+        builder.add_bytes_field("held", stored=True)
         self.built = builder.build()
 
     def open(self, folder: Path) -> tantivy.Index:
@@ -76,13 +90,13 @@ class Schema:
     def put(self, writer: tantivy.IndexWriter, document: Document) -> None:
         """Adds a document."""
         made = tantivy.Document()
+        fields = tuple(document.fields[name] for name in self.names)
+        held = _Held(document.id, document.piece, document.position, dict(document.facets), fields)
         made.add_text("id", document.id)
-        made.add_unsigned("piece", document.piece)
-        made.add_unsigned("position", document.position)
         made.add_text("facets", " ".join(_facet(name, value) for name, value in document.facets.items()))
-        for name in self.names:
-            terms = document.fields[name]
+        for name, terms in zip(self.names, fields, strict=True):
             made.add_text(_text(name), _APART.join((" ".join(terms.stream), *terms.extra)))
+        made.add_bytes("held", _ENCODER.encode(held))
         writer.add_document(made)
 
     def put_state(self, writer: tantivy.IndexWriter, state: State) -> None:
@@ -90,7 +104,7 @@ class Schema:
         writer.delete_documents_by_term("state", _STATE)
         made = tantivy.Document()
         made.add_text("state", _STATE)
-        made.add_text("facets", msgspec.json.encode(state).hex())
+        made.add_bytes("held", _ENCODER.encode(state))
         writer.add_document(made)
 
     def state(self, searcher: tantivy.Searcher) -> State:
@@ -98,20 +112,13 @@ class Schema:
         found = searcher.search(tantivy.Query.term_query(self.built, "state", _STATE), 2).hits
         if len(found) != 1:
             raise ValueError(f"{len(found)} states")
-        written = str(searcher.doc(found[0][1]).get_first("facets"))
-        return msgspec.json.decode(bytes.fromhex(written), type=State)
+        return msgspec.msgpack.decode(_stored(searcher, found[0][1]), type=State)
 
     def document(self, searcher: tantivy.Searcher, address: tantivy.DocAddress) -> Document:
-        """A document as it was put, with facets as they are compared."""
-        held = searcher.doc(address)
-        fields = {}
-        for name in self.names:
-            stream, *extra = str(held.get_first(_text(name))).split(_APART)
-            fields[name] = Terms(stream.split(" ") if stream else [], extra)
-        pairs = (pair.partition("=") for pair in str(held.get_first("facets")).split(" ") if pair)
-        facets = {name: value for name, _, value in pairs}
-        piece, position = (int(held.get_first(name) or 0) for name in ("piece", "position"))
-        return Document(str(held.get_first("id")), piece, position, fields, facets)
+        """A document as it was put."""
+        held = _DECODER.decode(_stored(searcher, address))
+        fields = dict(zip(self.names, held.fields, strict=True))
+        return Document(held.id, held.piece, held.position, fields, held.facets)
 
     def of_ids(self, ids: Collection[str]) -> tantivy.Query:
         """The documents of some ids."""
@@ -176,6 +183,7 @@ class Asked:
 
     def best(self, query: tantivy.Query, limit: int) -> Iterator[Document]:
         """The documents that are best by the engine's own BM25."""
+        limit = min(limit, self._searcher.num_docs)  # for which the engine sets memory aside beforehand
         for _, address in self._searcher.search(query, limit, count=False).hits:
             yield self._schema.document(self._searcher, address)
 
@@ -209,6 +217,11 @@ class Asked:
 
 def _text(name: str) -> str:
     return f"text_{name}"
+
+
+def _stored(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bytes:
+    held: Any = searcher.doc(address).get_first("held")
+    return bytes(held)
 
 
 def _facet(name: str, value: str) -> str:

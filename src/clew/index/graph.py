@@ -89,7 +89,7 @@ class Nearby:
 
     def nearest(self, query: Floats, count: int) -> list[int]:
         """The keys of about the nearest vectors."""
-        found = self._index.search(self._bytes(query), count, threads=1)
+        found = self._index.search(self._bytes(query), min(count, len(self._index)), threads=1)
         return [int(key) for key in found.keys if key < _FILLER]
 
     def save(self, path: Path) -> tuple[int, int]:

@@ -54,15 +54,22 @@ class Unread:
         return gone - self._flat.keys if gone else gone
 
     def embed(self, limit: int | None) -> int:
-        """Has texts embedded that have no vector yet: those of the newest rows, about so many. Gives how many."""
+        """Has texts embedded that have no vector yet: those of the newest rows, at most so many. Gives how many."""
         chosen: list[tuple[Entry, str]] = []
         while self._waiting and (limit is None or len(chosen) < limit):
-            chosen += self._waiting.popitem()[1]
+            id, pieces = self._waiting.popitem()
+            most = len(pieces) if limit is None else limit - len(chosen)
+            chosen += pieces[:most]
+            if pieces[most:]:
+                self._waiting[id] = pieces[most:]
         try:
             vectors = self._texts.vectors.of([text for _, text in chosen])
         except BaseException:
+            back: dict[str, list[tuple[Entry, str]]] = {}
             for one in reversed(chosen):
-                self._waiting.setdefault(one[0].id, []).insert(0, one)
+                back.setdefault(one[0].id, []).insert(0, one)
+            for id, pieces in back.items():
+                self._waiting[id] = pieces + self._waiting.get(id, [])
             raise
         self._flat.add([entry for entry, _ in chosen], vectors)
         return len(chosen)

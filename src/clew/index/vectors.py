@@ -44,6 +44,9 @@ BEHIND = 500
 STEP = 1_000
 """Rows that a search reads at a time."""
 
+MOST = 1 << 32
+"""Pieces that a search gives at most, whatever it is asked for: databases count so far."""
+
 FRESH = 32
 """Texts that a search has embedded, if nothing else is said: what a turn or two have brought."""
 
@@ -122,7 +125,7 @@ class VectorIndex:
         Up to 20,000 pieces all are compared; among more, a part in a hundred may be missed. Scores
         are those of the stored vectors.
         """
-        wanted = np.asarray(vector, np.float32)
+        wanted, k = np.asarray(vector, np.float32), min(max(k, 0), MOST)
         with self._lock:
             for mend in (self._kept.drop, self.clear):
                 try:
@@ -158,7 +161,7 @@ class VectorIndex:
         self._take_up()
         self._read_on(fresh)
         found = self._unread.best(wanted, k, uids) + self._kept.best(wanted, k, uids)
-        return [Near(one.id, one.piece, min(-one.minus, 1.0)) for one in sorted(found)[: max(k, 0)]]
+        return [Near(one.id, one.piece, min(-one.minus, 1.0)) for one in sorted(found)[:k]]
 
     def _take_up(self) -> None:
         """The index as it is now, and beside it only what it has not read."""

@@ -25,7 +25,8 @@ from clew.text.query import NOTHING, All, Any, Either, Phrase, Prefix, Query, Wi
 from clew.text.tokenise import chunks
 
 LONGEST = 10_000
-"""Characters of a query in which operators are read."""
+"""Characters of a query in which operators are read. Of a longer text, so many of its beginning and of its end count:
+it is a message or a document, and asks at one of the two."""
 
 DEEPEST = 30
 """Groups inside groups that are followed; brackets further in are left out."""
@@ -50,10 +51,11 @@ _COLON = re.compile("[:：]")
 def parse(text: str, fields: Collection[str] = ()) -> Query:
     """The query that a text means; `fields` are the names that `name:word` may have.
 
-    A text of more than `LONGEST` characters was not typed as a query: its words are taken as they are.
+    A text of more than `LONGEST` characters was not typed as a query: the words of its beginning and of its end are
+    taken as they are.
     """
     if len(text) > LONGEST:
-        return words(text)
+        return words(text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]} {text[-LONGEST:]}")
     return _Reader(_tokens(text), frozenset(fields)).query()
 
 
