@@ -105,24 +105,26 @@ class Scoring:
         self._weights = weights
         self._per_word = {name: B * all.documents / max(all.words.get(name, 0), 1) for name in weights}
         plain = [one for one in wanted if not one.field and isinstance(one.leaf, Exact)]
-        self._words = [(one.leaf.term, one.rarity) for one in plain if isinstance(one.leaf, Exact)]
+        self._words = {one.leaf.term: one.rarity for one in plain if isinstance(one.leaf, Exact)}
+        self._asked = frozenset(self._words)
         self._others = [one for one in wanted if one not in plain]
 
     def score(self, document: Document) -> float:
         """A document's score."""
-        held = [(document.fields[name], factor) for name, factor in self._factors(document).items()]
+        frequencies: dict[str, float] = {}  # most queries are words alone, and this is done for hundreds of documents
+        for name, factor in self._factors(document).items():
+            stream, extra = document.fields[name]
+            held = self._asked.intersection(stream)
+            if extra:
+                held |= self._asked.intersection(extra)
+            for term in held:
+                n = stream.count(term) + extra.count(term)
+                frequencies[term] = frequencies.get(term, 0.0) + factor * n
         total = 0.0
-        for term, worth in self._words:  # most queries have nothing else, and this is done for hundreds of documents
-            frequency = 0.0
-            for (stream, extra), factor in held:
-                n = stream.count(term)  # for a few words, sooner done than counting all of them
-                if extra:
-                    n += extra.count(term)
-                if n:
-                    frequency += factor * n
-            if frequency:
+        for term, worth in self._words.items():  # in the order of the query: sums are the same in each process
+            if frequency := frequencies.get(term):
                 total += worth * frequency * (K1 + 1) / (frequency + K1)
-        return total + sum(gain.score for gain in self._gains(document, self._others))
+        return total + sum(gain.score for gain in self._gains(document, self._others)) if self._others else total
 
     def gains(self, document: Document) -> tuple[Gain, ...]:
         """What each leaf gives to a document's score; those it does not have are left out."""

@@ -26,7 +26,7 @@ from clew.index.writer import bring_up
 from clew.text import Query, fingerprint, pattern, value_of
 from clew.text.patterns import characters
 
-VERSION = 1
+VERSION = 2
 """Of what is written. An index of another version is made again."""
 
 BEHIND = 500
