@@ -92,7 +92,14 @@ def test_a_plain_function_is_a_model() -> None:
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [({"llm": "gpt-5"}, "no model"), ({"memory": "agent.db"}, "no memory"), ({"history": "agent.db"}, "Session.open")],
+    [
+        ({"llm": "gpt-5"}, "no model"),
+        ({"llm": asyncio.sleep}, "is async"),
+        ({"memory": "agent.db"}, "no memory"),
+        ({"history": "agent.db"}, "Session.open"),
+        ({"remembers": "user"}, "no list of roles; there are: user, assistant, task"),
+        ({"remembers": ["user", "tools"]}, "no list of roles"),
+    ],
 )
 def test_what_an_agent_cannot_be_made_of_is_refused_by_name(given: Any, said: str) -> None:
     with pytest.raises(UnknownName, match=said):
@@ -179,8 +186,28 @@ def test_a_run_without_an_answer_raises_and_says_why() -> None:
     with pytest.raises(RunStopped, match="ended after 2 steps without an answer \\(budget_steps\\)") as caught:
         agent.run("go", max_steps=2)
     assert caught.value.result.step_count == 2
-    with pytest.raises(BadBudget, match="at least 1"):
-        agent.run("go", max_steps=0)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"max_steps": 0},
+        {"max_seconds": -1.0},
+        {"max_seconds": float("nan")},
+        {"max_tokens": -1},
+        {"empty_replies": -1},
+        {"recoveries": -1},
+        {"backoff": -1.0},
+    ],
+)
+def test_a_limit_that_is_none_is_refused(setting: dict[str, Any]) -> None:
+    with pytest.raises(BadBudget, match=next(iter(setting))):
+        AgentModule(Scripted("x")).run("go", **setting)
+
+
+def test_a_hook_that_is_none_is_refused() -> None:
+    with pytest.raises(UnknownName, match="is no hook"):
+        AgentModule(Scripted("x")).run("go", hooks=[Guard])
 
 
 # -- replies that are none

@@ -10,7 +10,7 @@ from clew.agent.hooks import Hook
 from clew.agent.loop import looped
 from clew.agent.run import Run
 from clew.agent.state import MAX_STEPS, Ended, Event, Limits, Result, RunStopped, StopReason
-from clew.errors import BadBudget
+from clew.errors import BadBudget, UnknownName
 from clew.history.messages import HistoryPolicy
 from clew.models.base import Delta
 from clew.models.prices import price
@@ -69,6 +69,19 @@ class Engine:
     ) -> None:
         if max_steps < 1:
             raise BadBudget(f"max_steps is {max_steps}; a run takes at least 1 step")
+        for name, value in (
+            ("max_seconds", max_seconds),
+            ("max_tokens", max_tokens),
+            ("max_cost", max_cost),
+            ("empty_replies", empty_replies),
+            ("recoveries", recoveries),
+            ("backoff", backoff),
+        ):
+            if value is not None and not value >= 0:
+                raise BadBudget(f"{name} is {value}; it must be 0 or more")
+        for hook in hooks:
+            if not isinstance(hook, Hook):
+                raise UnknownName(f"hooks: {hook!r} is no hook; make an object of a subclass of clew.agent.Hook")
         if max_cost is not None:
             price(agent.llm.name)  # a limit in dollars needs a price: said now, not after the money is spent
         self.agent = agent

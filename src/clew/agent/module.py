@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
@@ -22,6 +23,9 @@ from clew.sessions.session import Session
 
 S = TypeVar("S", bound=State)
 
+
+SAID = ("user", "assistant")
+"""What a memory gets: what was said."""
 
 QITOS_STREAM = ("task", "state", "decision", "action", "action_result", "observation", "next_state")
 """What QitOS 0.3.0 gives to a memory in every step, in this order (`task` once)."""
@@ -57,7 +61,7 @@ class AgentModule(Generic[S]):
         tools: Sequence[Tool | Callable[..., Any]] = (),
         *,
         instructions: str = "",
-        remembers: Sequence[str] = ("user", "assistant"),
+        remembers: Sequence[str] = SAID,
         recall_items: int = RECALL_ITEMS,
         recall_tokens: int = RECALL_TOKENS,
     ) -> None:
@@ -67,6 +71,13 @@ class AgentModule(Generic[S]):
             raise UnknownName(f"memory={memory!r} is no memory; make one: RecallMemory(RecordLog(path))")
         if history is not None and not isinstance(history, Session | History):
             raise UnknownName(f"history={history!r} is none; open one: Session.open(path, policy=…)")
+        if inspect.iscoroutinefunction(llm):
+            raise UnknownName(
+                f"llm={llm!r} is async; give a plain function, or a model with `complete` and `acomplete`"
+            )
+        roles = (*SAID, *QITOS_STREAM)
+        if isinstance(remembers, str) or not {*roles} >= {*remembers}:
+            raise UnknownName(f"remembers={remembers!r} is no list of roles; there are: {', '.join(roles)}")
         self.llm: Model = llm if isinstance(llm, Model) else FunctionModel(llm)
         self.memory = memory
         self.tools = as_tools(tools)
@@ -161,7 +172,8 @@ class AgentModule(Generic[S]):
     def run(self, task: str | None, *, return_state: bool = False, **settings: Any) -> Any:
         """Works on a task until it is done, and returns the answer (with `return_state`: the `Result`).
 
-        `task=None` goes on with the run at the end of the session that was interrupted. The settings are those of
+        `task=None` goes on with the run at the end of the session that was interrupted; give it its limits again. The
+        settings are those of
         `Engine` (`max_steps`, `max_seconds`, `max_tokens`, `max_cost`, `hooks`, `history_policy`, …); others go to
         `init_state`. Raises `RunStopped` when there is no answer, unless `return_state`.
         """

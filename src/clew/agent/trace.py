@@ -58,7 +58,6 @@ class Progress(Struct, omit_defaults=True):
     task: str
     state: Mapping[str, Any]
     keys: tuple[str, ...] = ()
-    limits: Mapping[str, Any] = field(default_factory=dict)
     totals: Totals = Totals()
     last: Mapping[str, Any] = field(default_factory=dict)
     before: dict[str, Entry] = field(default_factory=dict)
@@ -84,7 +83,7 @@ def unfinished(branch: Iterable[Entry]) -> Progress:
         body = entry.body
         if isinstance(body, Note) and body.kind == RUN:
             data = body.data
-            progress = Progress(data["run"], data["task"], data["state"], (data["run"],), data["limits"])
+            progress = Progress(data["run"], data["task"], data["state"], (data["run"],))
         elif progress is None:
             continue
         elif isinstance(body, Note) and body.kind == RESUMED:
