@@ -11,8 +11,9 @@ import pytest
 from clew.index import pgvector
 from clew.index.arrays import exact, unpacked
 from clew.index.vectors import Near, VectorIndex
-from clew.memory import MemoryRecord, Namespace, RecordLog, VectorMemory
+from clew.memory import MemoryRecord, Namespace, Recall, RecordLog, VectorMemory
 from clew.memory.embedded import PROBE, Vectors
+from clew.memory.records import digest
 from clew.storage import Store, open_store
 from clew.storage.tenants import admit
 from index.letters import Letters
@@ -109,6 +110,20 @@ def test_a_memory_on_postgresql_needs_no_files_and_embeds_once(address: str) -> 
         assert [r.text for r in memory.retrieve({"text": "b"})] == ["aab", "dda"]
     assert ask(address, "SELECT count(*) FROM nearby") == [(3,)]
     assert ask(address, "SELECT count(*) FROM vectors") == [(4,)]
+
+
+def test_what_is_purged_leaves_the_context_of_its_neighbours(address: str) -> None:
+    with RecordLog(address, Namespace("acme")) as log:
+        recall = Recall(log, Letters())
+        for n, text in enumerate(("aab", "bbc", "dda")):
+            log.add(MemoryRecord("user", text, kind="message", id=f"r{n}", metadata={"session": "one"}))
+        recall.catch_up()
+        log.purge("r0")
+        assert [hit.record.text for hit in recall.recall("a")] == ["dda", "bbc"]
+        recall.catch_up()
+    kept = {row[0] for row in ask(address, "SELECT digest FROM vectors")}
+    assert kept == {digest(text) for text in (PROBE, "bbc", "bbc\ndda")}
+    assert {row[0] for row in ask(address, "SELECT digest FROM nearby")} == kept - {digest(PROBE)}
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

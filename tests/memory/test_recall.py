@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import EmbeddingError
+from clew.errors import EmbeddingError, StoreError
 from clew.memory import HybridMemory, MemoryRecord, Namespace, Recall, Recalled, RecallMemory, RecordLog, WindowMemory
+from clew.memory.embedded import Vectors
+from clew.memory.embedding import Embedder
 from clew.memory.rerank import Lexical
 
 DAY = 86_400.0
@@ -158,17 +160,58 @@ def test_what_is_deleted_or_purged_is_not_recalled(log: RecordLog) -> None:
     assert recall.recall("zebra") == []
 
 
-def test_what_is_purged_leaves_the_indexes_and_the_context_of_its_neighbours(tmp_path: Path) -> None:
-    log = log_of(tmp_path / "m.db")
-    recall = Recall(log, Letters())
-    id = said(log, "the secret is xyzzy")
-    said(log, "I will not tell anyone", "Ben")
-    recall.catch_up()
+def held(log: RecordLog, model: Embedder, *given: str) -> list[bytes]:
+    vectors = Vectors(model, log.store, log.path)
+    return list(vectors.held([vectors.key(text) for text in given]).values())
+
+
+@pytest.mark.parametrize("reading", ["recall", "catch up", "another process"])
+@pytest.mark.parametrize("before", ["recall", "catch up"])
+def test_what_is_purged_leaves_the_indexes_and_the_context_of_its_neighbours(
+    tmp_path: Path, before: str, reading: str
+) -> None:
+    """Words and vectors, in memory and on the disk, whoever reads of it first."""
+    log, model = log_of(tmp_path / "m.db"), Letters()
+    recall = Recall(log, model)
+    id = said(log, "the secret cat is xyzzy")
+    said(log, "I will not tell of the sea", "Ben")
+    if before == "catch up":
+        recall.catch_up()
     assert len(recall.recall("xyzzy")) == 2
+    whole, context = "Ann: the secret cat is xyzzy", "Ann: the secret cat is xyzzy\nBen: I will not tell of the sea"
+    vectors = held(log, model, whole, context)
+    assert len(vectors) == 2
     log.purge(id)
+    if reading == "catch up":
+        recall.catch_up()
+    elif reading == "another process":  # it is killed when it has read of it
+        list(recall._source.rows(log.path, 1))
+        recall = Recall(log, model)
+        assert recall._source.stale
     assert [hit.why.words for hit in recall.recall("xyzzy")] in ([], [0.0])
+    assert held(log, model, whole, context) == []
+    assert len(held(log, model, "Ben: I will not tell of the sea")) == 1
     assert Recall(log, folder=tmp_path / "again").recall("xyzzy") == []
-    assert not any(b"xyzzy" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    for path in tmp_path.rglob("*"):
+        data = path.read_bytes() if path.is_file() else b""
+        assert not any(part in data for part in (b"xyzzy", *vectors)), path
+    assert not Recall(log)._source.stale
+
+
+def test_an_index_that_cannot_be_deleted_says_so(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "m.db")
+    recall = Recall(log)
+    id = said(log, "the secret is xyzzy")
+    recall.catch_up()
+    (index,) = tmp_path.rglob("index")
+    shutil.rmtree(index)
+    index.write_text("a file where the folder should be")
+    log.purge(id)
+    with pytest.raises(StoreError, match="cannot be deleted"):
+        recall.clear()
+    index.unlink()
+    recall.clear()
+    assert recall.recall("xyzzy") == []
 
 
 def test_many_superseded_versions_do_not_hide_the_one_that_holds() -> None:

@@ -102,13 +102,20 @@ class FullText:
         """Deletes a namespace's files: they hold what was forgotten until they happen to be merged. The index is
         made again from the log when it is needed.
 
-        Raises `StoreError` when another process writes there for longer than a minute.
+        Raises `StoreError` when they cannot be deleted, or another process writes there for longer than a minute.
         """
         place = self._place(namespace)
-        with files.writing(place, WAIT_SECONDS) as mine:
-            if not mine:
-                raise StoreError(f"the index in {place} is being written by another process; try again")
-            shutil.rmtree(place / "index", ignore_errors=True)
+        with self._lock:
+            self._views.pop(namespace, None)
+            if not (place / "index").exists():
+                return
+            try:
+                with files.writing(place, WAIT_SECONDS) as mine:
+                    if not mine:
+                        raise StoreError(f"the index in {place} is being written by another process; try again")
+                    shutil.rmtree(place / "index")
+            except (OSError, sqlite3.Error) as error:
+                raise StoreError(f"the index in {place} cannot be deleted: {error}; delete the folder") from error
 
     def _write(self, namespace: str, wait: float) -> bool:
         place = self._place(namespace)

@@ -28,6 +28,11 @@ class Server:
         """How far the index has read."""
         return self._stand.position if self._stand else 0
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys of the texts it has."""
+        return self._nearby.all()
+
     def refresh(self) -> None:
         """Takes up what has been written."""
         found = self._nearby.stand()

@@ -31,6 +31,11 @@ class Unread:
         return self._rows.keys()
 
     @property
+    def keys(self) -> set[str]:
+        """The keys of its texts that have a vector."""
+        return self._flat.keys
+
+    @property
     def waiting(self) -> int:
         """How many texts have no vector yet."""
         return sum(map(len, self._waiting.values()))

@@ -9,7 +9,7 @@ from clew.errors import StoreError
 from clew.index import files, vector_writer
 from clew.index.embedded import Progress, Texts
 from clew.index.vector_reader import Reader
-from clew.index.vector_writer import bring_up, filing
+from clew.index.vector_writer import Unwritable, bring_up, filing
 
 WAIT_SECONDS = 60.0
 """How long to wait for another process that is writing."""
@@ -32,9 +32,15 @@ class Folder(Reader):
             return mine
 
     def clear(self) -> None:
-        """Deletes the index. Raises `StoreError` when another process writes there for longer than a minute."""
-        with files.writing(self._folder, WAIT_SECONDS) as mine:
-            if not mine:
-                raise StoreError(f"the index in {self._folder} is being written by another process; try again")
-            self.drop()
-            vector_writer.clear(self._folder)
+        """Deletes the index. Raises `StoreError` when it cannot be deleted, or another process writes there for longer
+        than a minute."""
+        self.drop()
+        if not self._folder.exists():
+            return
+        try:
+            with filing(), files.writing(self._folder, WAIT_SECONDS) as mine:
+                if not mine:
+                    raise StoreError(f"the index in {self._folder} is being written by another process; try again")
+                vector_writer.clear(self._folder)
+        except (Unwritable, files.Damaged) as error:
+            raise StoreError(f"the index in {self._folder} cannot be deleted: {error}; delete the folder") from error

@@ -12,7 +12,7 @@ from clew.index.files import Damaged
 from clew.index.flat import Entry, Flat, Scored
 from clew.index.graph import Nearby
 from clew.index.shelf import FILE, Shelf, State
-from clew.index.vector_writer import load
+from clew.index.vector_writer import CHUNK, load
 
 CANDIDATES = 50
 """Texts, at least, that are taken from the graph to be scored by their stored vectors."""
@@ -49,6 +49,17 @@ class Reader:
     def position(self) -> int:
         """How far the index has read."""
         return self.state.position if self.state else 0
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys of the texts it has."""
+        if self._shelf is None:
+            return set()
+        try:
+            return {key for _, keys in self._shelf.texts(CHUNK) for key in keys}
+        except (Damaged, sqlite3.Error) as error:
+            self._nothing(str(error))
+            return set()
 
     def refresh(self) -> None:
         """Takes up what has been written."""

@@ -150,10 +150,23 @@ class VectorIndex:
     def clear(self) -> None:
         """Deletes the index. It is made again, from the stored vectors, when it is needed.
 
-        Raises `StoreError` when another process writes there for longer than a minute.
+        Raises `StoreError` when it cannot be deleted, or another process writes there for longer than a minute.
         """
         with self._lock:
+            self._unread = Unread(self._texts, 0)
             self._kept.clear()
+
+    def renew(self) -> None:
+        """Deletes the index, and the vectors of those of its texts that the log no longer has. Reads all of the log:
+        for logs that may tell something else than they did when the index read them. Raises as `clear` does."""
+        with self._lock:
+            self._kept.refresh()
+            gone = self._kept.keys | self._unread.keys
+            for row in self._texts.rows(0) if gone else ():
+                gone.difference_update(entry.key for entry, _ in self._texts.pieces(row))
+            if gone:
+                self._texts.vectors.forget(list(gone))
+            self.clear()
 
     # -- inside
 

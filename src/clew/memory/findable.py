@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 from clew.index import Row
 from clew.memory.log import RecordLog
@@ -34,11 +36,12 @@ class Findable:
     they are kept at hand; where reading begins in the middle of a session, they are asked of the log.
 
     `stale` is set when something was purged that an index may have read as the context of what was said after it:
-    the indexes are to be made again.
+    the indexes are to be made again. The file `note` says so to other processes, also when this one is killed.
     """
 
-    def __init__(self, log: RecordLog, about: Sequence[str] = ABOUT) -> None:
-        self.stale = False
+    def __init__(self, log: RecordLog, about: Sequence[str] = ABOUT, note: Path | None = None) -> None:
+        self.stale = note is not None and note.exists()
+        self._note = note
         self._log = log
         self._about = tuple(about)
 
@@ -47,8 +50,9 @@ class Findable:
         said: OrderedDict[str, dict[str, list[str]]] = OrderedDict()
         for told in self._log.told(after):
             if told.record is None:
+                if after > 0:  # what was read before has it as the context of others
+                    self._outdate()
                 yield Row(told.position, told.uid)
-                self.stale = self.stale or after > 0  # what was read before has it as the context of others
                 continue
             session = told.record.session
             before = said.pop(session, None) if session else {}
@@ -61,6 +65,19 @@ class Findable:
                 said[session] = dict(list(before.items())[-CONTEXT_RECORDS - 1 :])
                 if len(said) > SESSIONS:
                     said.popitem(last=False)
+
+    def renewed(self) -> None:
+        """The indexes have been deleted."""
+        self.stale = False
+        if self._note is not None:
+            self._note.unlink(missing_ok=True)
+
+    def _outdate(self) -> None:
+        self.stale = True
+        if self._note is not None:
+            with suppress(OSError):  # where it cannot be written, no index can
+                self._note.parent.mkdir(parents=True, exist_ok=True)
+                self._note.touch()
 
     def _before(self, uid: str, record: MemoryRecord) -> dict[str, list[str]]:
         """The ends of the last records of the session before a version was told, by id."""

@@ -28,7 +28,7 @@ from clew.memory.entity import CLAIM
 from clew.memory.findable import ABOUT, FACETS, FIELDS, MEANING, Findable, spoken
 from clew.memory.log import RecordLog
 from clew.memory.ranking import Place
-from clew.memory.records import MemoryRecord, folded
+from clew.memory.records import MemoryRecord, digest, folded
 from clew.memory.rerank import Reranker
 from clew.memory.when import LONGEST, times
 from clew.memory.why import Recalled, Why
@@ -81,8 +81,8 @@ class Recall:
         self.balance = balance
         self.dates = dates
         self.rerank = rerank
-        self._source = Findable(log, about)
         place = self._place(folder)
+        self._source = Findable(log, about, place / f"{digest(log.path)}.purged")
         fields = dict(zip(FIELDS, (1.0, ranking.CONTEXT_WEIGHT), strict=True))
         self._words = FullText(place / "words", self._source, fields, FACETS, mark=lambda _, at: log.mark_of(at))
         self._meaning = None if embedder is None else Meaning(log, adapted(embedder), self._source, place / "meaning")
@@ -103,17 +103,24 @@ class Recall:
 
         Raises `StoreError` when an index cannot be written, and what the embedder raises; what was done is kept.
         """
+        self._catch_up(progress)
+        if self._source.stale:
+            self.clear()
+            self._catch_up(progress)
+
+    def _catch_up(self, progress: Callable[[int], None]) -> None:
         self._words.catch_up(self.log.path)
         if self._meaning is not None:
             self._meaning.index.catch_up(progress)
 
     def clear(self) -> None:
-        """Deletes the indexes: they hold what was purged until it happens to be merged away. They are made again when
-        they are needed; the first recall after a purge does the same. Raises `StoreError` when another process goes on
-        writing there."""
+        """Deletes the indexes, and the vectors of what the log no longer has: they hold what was purged, also as the
+        context of what was said after it. They are made again when they are needed; the first recall or `catch_up`
+        after a purge does the same. Raises `StoreError` when they cannot be deleted."""
         self._words.clear(self.log.path)
         if self._meaning is not None:
-            self._meaning.index.clear()
+            self._meaning.index.renew()
+        self._source.renewed()
 
     def recall(
         self, query: str, k: int = 10, *, at: float | None = None, kinds: Collection[str] = ()
@@ -133,7 +140,6 @@ class Recall:
         found = _Search(self, query, asked, k, at, frozenset(kinds)).results()
         if not self._source.stale:
             return found
-        self._source.stale = False
         self.clear()
         return _Search(self, query, asked, k, at, frozenset(kinds)).results()
 

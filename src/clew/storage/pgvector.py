@@ -127,6 +127,12 @@ class Nearby:
         values = {"namespace": self._mine["namespace"], "digests": list(digests)}
         return {row[0] for row in self._store.read(statement, values)}
 
+    def all(self) -> set[str]:
+        """The digests of all texts of the follower."""
+        return {
+            row[0] for row in self._store.read(text(f"SELECT DISTINCT digest FROM nearby WHERE {_MINE}"), self._mine)
+        }
+
     def clear(self) -> None:
         """Takes out all of the follower."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import and_, bindparam, delete, func, insert, select
 
+from clew.storage.erasing import erasing
 from clew.storage.schema import vectors
 from clew.storage.statements import BATCH
 from clew.storage.store import Store
@@ -58,14 +59,17 @@ class StoredVectors:
         self._store.patiently(work)
 
     def forget(self, digests: Sequence[str]) -> None:
-        """Deletes what any model made of these texts."""
+        """Deletes what any model made of these texts, also from the disk (see `erasing`)."""
+        if not digests:
+            return
 
         def work(again: bool) -> None:
             with self._store.writing(self._namespace) as db:
                 for part in _parts(digests):
                     db.execute(_FORGET, {"of": self._namespace, "digests": part})
 
-        self._store.patiently(work)
+        with erasing(self._store):
+            self._store.patiently(work)
 
     def models(self) -> dict[str, int]:
         """How many vectors each model has made in this namespace."""
