@@ -20,7 +20,7 @@ Json = dict[str, Any]
 class Says:
     """A reply: text, and calls as (name, arguments). In a stream it comes in pieces of `piece` characters.
 
-    With `cut` the connection ends in the middle of a stream.
+    With `cut` the connection ends in the middle of a stream; `pause` seconds lie between its pieces.
     """
 
     text: str = ""
@@ -30,6 +30,7 @@ class Says:
     thinking: str = ""
     piece: int = 3
     cut: bool = False
+    pause: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ Script = Answer | Callable[[Json], Answer]
 
 
 class Server(ThreadingHTTPServer):
-    """The provider. `requests` are the bodies it got, in order."""
+    """The provider. `requests` are the bodies it got, in order; `left` is set when a client hung up on a stream."""
 
     daemon_threads = True
 
@@ -63,6 +64,7 @@ class Server(ThreadingHTTPServer):
         self.requests: list[Json] = []
         self.script: list[Script] = [Says("Hello.")]
         self.released = threading.Event()
+        self.left = threading.Event()
         self.lock = threading.Lock()
 
     @property
@@ -113,8 +115,13 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         pieces = list(chunks(answer))
         for piece in pieces[: len(pieces) // 2] if answer.cut else pieces:
-            self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
-            self.wfile.flush()
+            self.server.released.wait(answer.pause)
+            try:
+                self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
+                self.wfile.flush()
+            except ConnectionError:
+                self.server.left.set()
+                return
         if not answer.cut:
             self.wfile.write(b"data: [DONE]\n\n")
 

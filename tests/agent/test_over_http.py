@@ -50,18 +50,18 @@ def model(server: Server, **options: Any) -> LiteLLM:
 CALL = ModelCall((user("hi"),))
 
 
-def pieces(llm: LiteLLM) -> list[Delta | Reply]:
-    return list(llm.stream(CALL))
+def pieces(llm: LiteLLM, call: ModelCall = CALL) -> list[Delta | Reply]:
+    return list(llm.stream(call))
 
 
-def apieces(llm: LiteLLM) -> list[Delta | Reply]:
+def apieces(llm: LiteLLM, call: ModelCall = CALL) -> list[Delta | Reply]:
     async def collected() -> list[Delta | Reply]:
-        return [piece async for piece in llm.astream(CALL)]
+        return [piece async for piece in llm.astream(call)]
 
     return asyncio.run(collected())
 
 
-Watch = Callable[[LiteLLM], list[Delta | Reply]]
+Watch = Callable[..., list[Delta | Reply]]
 both = pytest.mark.parametrize("watch", [pieces, apieces], ids=["sync", "async"])
 
 
@@ -105,6 +105,43 @@ def test_what_goes_wrong_in_a_stream_is_typed(server: Server, watch: Watch, answ
     server.play(answer)
     with pytest.raises(kind):
         watch(model(server))
+
+
+def test_who_stops_watching_hangs_up(server: Server) -> None:
+    server.play(Says("one two three " * 1_000, pause=0.02))
+    watched = model(server).stream(CALL)
+    assert isinstance(next(watched), Delta)
+    watched.close()
+    assert server.left.wait(20), "nobody pays for what nobody reads"
+
+
+def test_who_is_cancelled_hangs_up(server: Server) -> None:
+    server.play(Says("one two three " * 1_000, pause=0.02))
+
+    async def given_up() -> bool:
+        begun = asyncio.Event()
+
+        async def watched() -> None:
+            async for event in AgentModule(model(server)).astream("hi"):
+                if isinstance(event, Delta):
+                    begun.set()
+
+        watching = asyncio.create_task(watched())
+        await begun.wait()
+        watching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await watching
+        return await asyncio.to_thread(server.left.wait, 20)
+
+    assert asyncio.run(given_up())
+
+
+@both
+def test_a_stream_that_drips_has_a_time_limit(server: Server, watch: Watch) -> None:
+    """An HTTP client's limit is for each piece, and each comes in time."""
+    server.play(Says("one two three " * 1_000, pause=0.02))
+    with pytest.raises(TransportError, match=r"not whole after 0\.3 s"):
+        watch(model(server), ModelCall(CALL.messages, meta={"timeout": 0.3}))
 
 
 # -- the engine

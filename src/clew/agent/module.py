@@ -172,10 +172,10 @@ class AgentModule(Generic[S]):
     def run(self, task: str | None, *, return_state: bool = False, **settings: Any) -> Any:
         """Works on a task until it is done, and returns the answer (with `return_state`: the `Result`).
 
-        `task=None` goes on with the run at the end of the session that was interrupted; give it its limits again. The
-        settings are those of
-        `Engine` (`max_steps`, `max_seconds`, `max_tokens`, `max_cost`, `hooks`, `history_policy`, …); others go to
-        `init_state`. Raises `RunStopped` when there is no answer, unless `return_state`.
+        `task=None` goes on with the run at the end of the session that was interrupted; give it its limits again.
+        The settings are those of `Engine` (`max_steps`, `max_seconds`, `max_tokens`, `max_cost`, `hooks`,
+        `history_policy`, …); others go to `init_state`. Raises `RunStopped` when there is no answer, unless
+        `return_state`.
         """
         engine, fields = self._engine(settings)
         return engine.run(task, return_state=return_state, **fields)

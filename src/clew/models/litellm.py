@@ -7,7 +7,14 @@ import json
 import os
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    aclosing,
+    closing,
+    contextmanager,
+    nullcontext,
+)
 from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
@@ -74,13 +81,14 @@ class LiteLLM:
         return _reply(response, time.perf_counter() - start)
 
     def stream(self, call: ModelCall) -> Generator[Delta | Reply, None, None]:
-        """Sends the call; the reply's pieces as they come, at last the whole."""
+        """Sends the call; the reply's pieces as they come, at last the whole. Closing the generator hangs up."""
         litellm = _litellm()
         start, chunks = time.perf_counter(), []
-        with _typed_errors():
-            for chunk in litellm.completion(**self._request(call), **_STREAM):
+        with _typed_errors(), _hung_up(litellm.completion(**self._request(call), **_STREAM)) as coming:
+            for chunk in coming:
                 chunks.append(chunk)
                 yield from _deltas(chunk)
+                _in_time(call, start)
         yield _reply(_joined(litellm, chunks), time.perf_counter() - start)
 
     async def astream(self, call: ModelCall) -> AsyncGenerator[Delta | Reply, None]:
@@ -88,10 +96,12 @@ class LiteLLM:
         litellm = _litellm()
         start, chunks = time.perf_counter(), []
         with _typed_errors():
-            async for chunk in await litellm.acompletion(**self._request(call), **_STREAM):
-                chunks.append(chunk)
-                for delta in _deltas(chunk):
-                    yield delta
+            async with _ahung_up(await litellm.acompletion(**self._request(call), **_STREAM)) as coming:
+                async for chunk in coming:
+                    chunks.append(chunk)
+                    for delta in _deltas(chunk):
+                        yield delta
+                    _in_time(call, start)
         yield _reply(_joined(litellm, chunks), time.perf_counter() - start)
 
     def _request(self, call: ModelCall) -> dict[str, Any]:
@@ -132,6 +142,22 @@ def _reply(response: Any, latency: float) -> Reply:
             f"the provider's response is malformed: {error}", raw=json.dumps(payload, default=str)
         ) from error
     return Reply(message, finish, usage, latency)
+
+
+def _hung_up(stream: Any) -> AbstractContextManager[Any]:
+    """Closes the stream at the end. (Those of LiteLLM 1.80 cannot be closed: they are when they are collected.)"""
+    return closing(stream) if hasattr(stream, "close") else nullcontext(stream)
+
+
+def _ahung_up(stream: Any) -> AbstractAsyncContextManager[Any]:
+    return aclosing(stream) if hasattr(stream, "aclose") else nullcontext(stream)
+
+
+def _in_time(call: ModelCall, start: float) -> None:
+    """A client's time limit is for each piece of a stream; the call's is for the whole."""
+    seconds = call.meta.get("timeout")
+    if seconds is not None and time.perf_counter() - start > seconds:
+        raise TransportError(f"the reply was not whole after {seconds:g} s", meta={"status": None})
 
 
 def _deltas(chunk: Any) -> Iterator[Delta]:
