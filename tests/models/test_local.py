@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clew.errors import BadReply, MissingExtra, OverflowReply, UnknownName
+from clew.errors import BadReply, MissingExtra, OverflowReply, TransportError, UnknownName
 from clew.messages import ToolCall, user
 from clew.models import Delta, Local, ModelCall, Reply, Streaming
 
@@ -117,12 +118,64 @@ def test_who_stops_listening_stops_the_model(local: Callable[..., tuple[Local, S
     assert server.stopped is True
 
 
+class Endless(Server):
+    """Sends words until it is told to stop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stopped = threading.Event()
+
+    def handle_chat_completions(self, request: Mapping[str, Any], take: Callable[[Any], bool]) -> None:
+        while not take(piece(content="word ")):
+            self.stopped.wait(0.01)
+        self.stopped.set()
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_who_is_cancelled_stops_the_model(local: Callable[..., tuple[Local, Server]], streamed: bool) -> None:
+    model, _ = local()
+    model._loaded = server = Endless()
+
+    async def watched() -> None:
+        async for _ in model.astream(CALL):
+            pass
+
+    async def given_up() -> None:
+        call = asyncio.create_task(watched() if streamed else _done(model))
+        await asyncio.sleep(0.1)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    asyncio.run(given_up())
+    assert server.stopped.wait(60)
+
+
+async def _done(model: Local) -> None:
+    await model.acomplete(CALL)
+
+
+def test_a_call_has_a_time_limit(local: Callable[..., tuple[Local, Server]]) -> None:
+    model, _ = local()
+    call = ModelCall(CALL.messages, meta={"timeout": 0.1})
+    model._loaded = server = Endless()
+    with pytest.raises(TransportError, match=r"not whole after 0\.1 s"):
+        model.complete(call)
+    assert server.stopped.wait(60)
+    model._loaded = server = Endless()
+    with pytest.raises(TransportError, match=r"not whole after 0\.1 s"):
+        asyncio.run(model.acomplete(call))
+    assert server.stopped.wait(60)
+
+
 @pytest.mark.parametrize(
     ("chunk", "kind"),
     [
         (OVERFLOW, OverflowReply),
         ({"error": {"code": 500, "message": "no"}}, BadReply),
         (ValueError("Expected 'messages' to be an array"), BadReply),
+        (RuntimeError("failed to decode"), TransportError),
+        (piece(content="half a"), TransportError),
     ],
 )
 def test_errors_are_typed(local: Callable[..., tuple[Local, Server]], chunk: Any, kind: type[Exception]) -> None:
@@ -137,8 +190,6 @@ async def _collected(model: Local) -> list[Any]:
 
 
 def test_async_is_the_same(local: Callable[..., tuple[Local, Server]]) -> None:
-    import asyncio
-
     model, _ = local(piece(content="a"), piece("stop"))
     first, reply = asyncio.run(_collected(model))
     assert (first, reply.text) == (Delta("a"), "a")

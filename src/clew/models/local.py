@@ -9,10 +9,10 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import closing
+from contextlib import aclosing, closing
 from importlib import import_module
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from clew.codecs import openai
@@ -24,6 +24,9 @@ WINDOW = 8_192
 
 _OVERFLOW = "exceed_context_size_error"
 """What llama.cpp calls a prompt that is larger than the window."""
+
+_FAILURES = (ArithmeticError, LookupError, MemoryError, OSError, RuntimeError)
+"""What C++ throws, in Python's words."""
 
 Chunk = Mapping[str, Any]
 
@@ -61,30 +64,37 @@ class Local:
         return reply
 
     async def acomplete(self, call: ModelCall) -> Reply:
-        """As `complete`, in a thread."""
-        import asyncio  # takes as long to import as all of Clew: only for who uses it
-
-        return await asyncio.to_thread(self.complete, call)
+        """As `complete`, in threads."""
+        async with aclosing(self.astream(call)) as pieces:
+            *_, reply = [piece async for piece in pieces]
+        assert isinstance(reply, Reply)
+        return reply
 
     def stream(self, call: ModelCall) -> Generator[Delta | Reply, None, None]:
         """Runs the model; the reply's pieces as they come, at last the whole. Closing the generator stops the model."""
-        start, chunks = time.perf_counter(), []
-        with closing(_watched(self._server.handle_chat_completions, self._request(call))) as coming:
-            for chunk in coming:
-                chunks.append(chunk)
-                yield from _deltas(chunk)
-        yield _reply(_joined(chunks), time.perf_counter() - start)
+        with closing(self._pieces(call, threading.Event())) as pieces:
+            yield from pieces
 
     async def astream(self, call: ModelCall) -> AsyncGenerator[Delta | Reply, None]:
         """As `stream`, in threads."""
-        import asyncio
+        import asyncio  # takes as long to import as all of Clew: only for who uses it
 
-        pieces = self.stream(call)
+        stopped = threading.Event()
+        pieces = self._pieces(call, stopped)
         try:
             while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
                 yield piece
         finally:
-            pieces.close()
+            stopped.set()  # a thread may still wait for the next piece: it cannot be closed meanwhile
+
+    def _pieces(self, call: ModelCall, stopped: threading.Event) -> Generator[Delta | Reply, None, None]:
+        start, chunks = time.perf_counter(), []
+        request, seconds = self._request(call), call.meta.get("timeout")
+        with closing(_watched(self._server.handle_chat_completions, request, stopped, seconds)) as coming:
+            for chunk in coming:
+                chunks.append(chunk)
+                yield from _deltas(chunk)
+        yield _reply(_joined(chunks), time.perf_counter() - start)
 
     def close(self) -> None:
         """Unloads the model; the next call loads it again."""
@@ -126,12 +136,14 @@ class Local:
         return request
 
 
-def _watched(handle: Callable[..., Any], request: Mapping[str, Any]) -> Generator[Chunk, None, None]:
-    """The chunks of a streamed response as they come. The model runs in a thread.
+def _watched(
+    handle: Callable[..., Any], request: Mapping[str, Any], stopped: threading.Event, seconds: float | None
+) -> Generator[Chunk, None, None]:
+    """The chunks of a streamed response as they come, for so many seconds (None: any time). The model runs in a thread.
 
-    When this is closed it stops: with its next word, or once it has read the prompt."""
+    When this is closed, or `stopped` is set, it stops: with its next word, or once it has read the prompt."""
     chunks: SimpleQueue[Chunk | Exception | None] = SimpleQueue()
-    stopped = threading.Event()
+    end = None if seconds is None else time.monotonic() + seconds
 
     def take(chunk: Chunk) -> bool:
         chunks.put(chunk)
@@ -143,13 +155,17 @@ def _watched(handle: Callable[..., Any], request: Mapping[str, Any]) -> Generato
             chunks.put(None)
         except ValueError as error:  # what it says to a request that it does not understand
             chunks.put(BadReply(f"llama.cpp refused the request: {error}", raw=str(error)))
+        except _FAILURES as error:
+            chunks.put(TransportError(f"llama.cpp failed ({type(error).__name__}): {error}", raw=str(error)))
 
     threading.Thread(target=work, name="llama.cpp").start()
     try:
-        while (chunk := chunks.get()) is not None:
+        while (chunk := chunks.get(timeout=None if end is None else max(0.0, end - time.monotonic()))) is not None:
             if isinstance(chunk, Exception):
                 raise chunk
             yield chunk
+    except Empty as error:
+        raise TransportError(f"the reply was not whole after {seconds:g} s") from error
     finally:
         stopped.set()
 
@@ -189,6 +205,8 @@ def _joined(chunks: list[Chunk]) -> dict[str, Any]:
 def _reply(response: Mapping[str, Any], latency: float) -> Reply:
     if "error" in response:
         raise _typed(response["error"])
+    if response["choices"][0]["finish_reason"] is None:
+        raise TransportError("the stream broke off before the reply was whole")
     try:
         message, finish, usage = openai.decode_reply(response)
     except BadPayload as error:
