@@ -12,6 +12,7 @@ from clew.memory.base import Memory, Query, lines, wanted
 from clew.memory.log import RecordLog
 from clew.memory.recall import Recall
 from clew.memory.records import MemoryRecord
+from clew.memory.render import labelled
 from clew.memory.stream import Stream
 from clew.policies.shrink import head_tail
 
@@ -78,7 +79,7 @@ def line(found: Recalled) -> str:
     record = found.record
     when = record.valid_from if record.valid_from is not None else record.created
     day = f", {datetime.fromtimestamp(when, UTC):%Y-%m-%d}" if when else ""
-    who = f", {record.speaker or record.role}"
+    who = f", {labelled(record.speaker or record.role)}"
     return f"- [id {record.id}{day}{who}] {head_tail(' '.join(record.text.split()), LINE)}"
 
 

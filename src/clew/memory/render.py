@@ -20,6 +20,7 @@ DATED = 3
 FIRST, LAST = -62_135_596_800.0, 253_402_300_799.0
 """From the year 1 to 9999, in seconds since 1970: what a date can say."""
 
+_OPEN = str.maketrans("[]", "()")
 _YEAR = re.compile(r"[0-9]{4}")
 _RECALLED = re.compile(rf"(?:{re.escape(LABEL)}\s*)?<(memory_*)>\n.*?\n</\1>\s*", re.DOTALL)
 
@@ -44,9 +45,15 @@ def unrecalled(text: str) -> str:
 def _line(record: MemoryRecord) -> str:
     when = record.valid_from if record.valid_from is not None else record.created
     day = f"{_day(when)} " if when else ""
-    who = record.speaker or record.role
-    kind = f", {record.kind}" if record.kind else ""
-    return f"- [{day}{who}{kind}{_dated(record.text, when) if when else ''}] {record.text}"
+    who = labelled(record.speaker or record.role)
+    kind = f", {labelled(record.kind)}" if record.kind else ""
+    text = "\n  ".join(record.text.splitlines())  # no line of a text can pass for another record
+    return f"- [{day}{who}{kind}{_dated(record.text, when) if when else ''}] {text}"
+
+
+def labelled(name: str) -> str:
+    """A name as part of a label, which it cannot close."""
+    return " ".join(name.split()).translate(_OPEN)
 
 
 def _dated(text: str, when: float) -> str:

@@ -10,9 +10,11 @@ SUMMARY = "Summary of the conversation so far, made when older messages were lef
 
 
 def fenced(tag: str, text: str) -> str:
-    """The text between `<tag>` and `</tag>`, verbatim; the tag grows until it does not occur in the text."""
-    while f"<{tag}" in text or f"</{tag}" in text:
-        tag += "_"
+    """The text between `<tag>` and `</tag>`, verbatim; the tag grows until nothing in the text reads like it (a model
+    takes `</ TAG>` for its end, too)."""
+    taken = {found.lower() for found in re.findall(rf"<[\s/]*({re.escape(tag)}_*)", text, re.IGNORECASE)}
+    if taken:
+        tag += "_" * (max(map(len, taken)) - len(tag) + 1)
     return f"<{tag}>\n{text}\n</{tag}>"
 
 
