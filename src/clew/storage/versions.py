@@ -47,13 +47,14 @@ _IDS = Prepared(
     .group_by(versions.c.record, *_ORDER)
     .order_by(*_ORDER)
 )
-_PLACES = Prepared(  # first, and by itself: beside it a planner would rather begin with all versions there are
-    select(raw(changes.c.uid), raw(changes.c.record), raw(changes.c.position))
-    .where(changes.c.namespace == bindparam("of"), changes.c.uid.in_(_SOME))
-    .order_by(changes.c.uid)  # which has SQLite take its index
-)
+_PLACE_OF = (raw(changes.c.uid), raw(changes.c.record), raw(changes.c.position))
+_OF_UIDS = and_(changes.c.namespace == bindparam("of"), changes.c.uid.in_(_SOME))
+# First, and by themselves: beside them a planner would rather begin with all versions there are. In their order SQLite
+# takes the index.
+_PLACES = Prepared(select(*_PLACE_OF).where(_OF_UIDS).order_by(changes.c.uid))
+_TOLD = Prepared(select(*_PLACE_OF, raw(changes.c.body)).where(_OF_UIDS).order_by(changes.c.uid))
 _OF_SOME = and_(_MINE, versions.c.record.in_(_SOME))
-_HELD = Prepared(_FOUND.where(_OF_SOME, _HOLDS))
+_HELD = Prepared(select(*_COLUMNS).where(_OF_SOME, _HOLDS))
 _MARK = Prepared(select(marks.c.after).where(marks.c.namespace == bindparam("of"), marks.c.name == bindparam("name")))
 
 _OF_RECORDS = Prepared(select(*_COLUMNS).where(_MINE, versions.c.record.in_(_SOME)))
@@ -145,30 +146,28 @@ class Versions:
 
     def held(self, uids: Sequence[str], at: float) -> list[FoundRow]:
         """Those of these versions that are shown at a time."""
-        found = (_found(row) for places, rows in self._of(uids, _HELD, {"at": at}) for row in rows if row[1] in places)
-        return list(found)
+        found: list[FoundRow] = []
+        for start in range(0, len(uids), BATCH):  # the bodies at once: a change is a page to read, each time
+            told = _TOLD.read(self.store, {**self._mine, "some": uids[start : start + BATCH]})
+            opened = {position: (uid, body) for uid, _, position, body in told}
+            records = list({record for _, record, _, _ in told})
+            shown = _HELD.read(self.store, {**self._mine, "at": at, "some": records}) if told else ()
+            found += (FoundRow(VersionRow._make(row), *opened[row[1]]) for row in shown if row[1] in opened)
+        return found
 
     def around(self, uids: Sequence[str], distance: int) -> Iterator[tuple[str, int, int, str]]:
         """Of these versions the uid and the position, with position and uid of those next to it in its session."""
-        for places, found in self._of(uids, _around(distance), {}):
-            for position, beside, uid in found:
-                if position in places:
-                    yield places[position], position, beside, uid
+        for start in range(0, len(uids), BATCH):
+            rows = _PLACES.read(self.store, {**self._mine, "some": uids[start : start + BATCH]})
+            places = {position: uid for uid, _, position in rows}
+            records = list({record for _, record, _ in rows})
+            near = _around(distance).read(self.store, {**self._mine, "some": records}) if rows else ()
+            yield from ((places[one], one, beside, uid) for one, beside, uid in near if one in places)
 
     def mark(self, name: str) -> float:
         """The mark of a name; 0 when there is none."""
         found = _MARK.read(self.store, {**self._mine, "name": name})
         return found[0][0] if found else 0.0
-
-    def _of(
-        self, uids: Sequence[str], statement: Prepared, more: Mapping[str, Any]
-    ) -> Iterator[tuple[dict[int, str], Sequence[Any]]]:
-        """What a statement finds of the records of these versions, some at a time; and their uids by position."""
-        for start in range(0, len(uids), BATCH):
-            rows = _PLACES.read(self.store, {**self._mine, "some": uids[start : start + BATCH]})
-            places = {position: uid for uid, _, position in rows}
-            records = list({record for _, record, _ in rows})
-            yield places, statement.read(self.store, {**self._mine, **more, "some": records}) if rows else ()
 
     # -- inside a transaction
 
