@@ -146,6 +146,8 @@ def test_namespaces_are_apart_and_named_without_doubt(tmp_path: Path) -> None:
     spaces = [
         Namespace("u"), Namespace("u", "1"), Namespace("u", "10"), Namespace("u", "", "1"), Namespace("u/1"),
         Namespace("u%2F1"), Namespace("u", "1/"), Namespace("u", "*"), Namespace("u", "王芳"), Namespace(),
+        Namespace("u", "\ud800"), Namespace("u", "\\ud800"), Namespace("u", "\0"), Namespace("u", "\ufffd"),
+        Namespace(".."),
     ]  # fmt: skip
     assert len({s.path for s in spaces}) == len(spaces)
     assert [Namespace.of(s.path) for s in spaces] == spaces
@@ -168,6 +170,18 @@ def test_namespaces_are_apart_and_named_without_doubt(tmp_path: Path) -> None:
 def test_different_namespaces_have_different_paths(a: list[str], b: list[str]) -> None:
     one, other = Namespace("t" + a[0], *a[1:]), Namespace("t" + b[0], *b[1:])
     assert (one == other) == (one.path == other.path)
+
+
+def test_the_id_of_a_fact_is_of_its_key_as_it_is_stored(tmp_path: Path) -> None:
+    key = "password=hunter2!x"
+    with RecordLog(tmp_path / "agent.db") as log:
+        made = log.add(MemoryRecord("user", "one", kind="fact", key=key))
+        assert made is not None
+        assert "hunter2" not in made.key
+        again = log.add(MemoryRecord("user", "two", kind="fact", key=made.key))
+        assert again is not None
+        assert again.id == made.id
+        assert texts(log) == ["two"]
 
 
 def test_any_content_can_be_kept(tmp_path: Path) -> None:

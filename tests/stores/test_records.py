@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from clew.errors import UnknownName
+from clew.errors import StoreError, UnknownName
 from clew.memory import MemoryRecord, Namespace, RecordLog, Source
+from clew.memory.changes import Change, Closed, Opened
 from clew.memory.saved import BadFile
 from clew.memory.state import State
 from stores.places import New
@@ -89,6 +92,56 @@ def test_all_or_nothing(new: New) -> None:
         assert len(log.export()) == 1
         assert log.add(fact("after")) is not None
         assert [r.text for r in log.records()] == ["before", "after"]
+
+
+def nested(depth: int) -> list[object]:
+    value: list[object] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+UNREADABLE: dict[str, Callable[[RecordLog, str], object]] = {
+    "a field of another kind": lambda log, id: log.add(fact("x", confidence="high")),
+    "no number": lambda log, id: log.add(fact("x", confidence=math.nan)),
+    "no text": lambda log, id: log.add(fact("x", value=5)),
+    "no role": lambda log, id: log.add(MemoryRecord(None, "x")),  # type: ignore[arg-type]
+    "no time": lambda log, id: log.add(fact("x", valid_from=math.inf)),
+    "an end that is none": lambda log, id: log.shut(id, start=math.nan),
+    "an edit": lambda log, id: log.edit(id, confidence="high"),
+    "too deep": lambda log, id: log.add(MemoryRecord("user", nested(3_000))),
+    "a merge": lambda log, id: log.merge([Change("u", math.inf, Closed(id, 1.0))]),
+    "a merged name": lambda log, id: log.merge([Change("u", 1.0, Opened(fact("x", id="a\0b")))]),
+    "a merged key": lambda log, id: log.merge([Change("u", 1.0, Closed(id, 1.0), key="\ud800")]),
+}
+
+
+def test_what_could_not_be_read_again_is_refused_and_damages_nothing(new: New) -> None:
+    with RecordLog(new()) as log:
+        held = log.add(fact("before"))
+        assert held is not None
+        for what, write in UNREADABLE.items():
+            with pytest.raises(StoreError, match=r"can(not)? be stored"):
+                write(log, held.id)
+            assert [r.text for r in log.records()] == ["before"], what
+        assert len(log.export()) == 1
+
+
+@pytest.mark.parametrize("odd", ["a\0b", "a\ud800b"])
+def test_a_name_that_not_every_store_can_hold_is_the_same_name_in_all(odd: str, new: New) -> None:
+    with RecordLog(new()) as log:
+        made = log.add(MemoryRecord("user", odd, id=odd, kind=odd, metadata={"session": odd}), key=odd)
+        assert made is not None
+        assert made.id == made.kind == made.session == "a\ufffdb"
+        log.use(odd)
+        log.pin(odd)
+        edited = log.edit(odd, "changed")
+        assert log.get(odd) == edited
+        assert (edited.uses, edited.pinned) == (1, True)
+        assert log.add(fact("other"), key=odd) == edited
+        log.purge(odd)
+        assert log.get(odd) is None
+        assert log.records() == []
 
 
 def test_followers_see_each_change_once_in_order(new: New) -> None:

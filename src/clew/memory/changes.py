@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from clew.errors import StoreError
-from clew.memory.records import MemoryRecord, Source, identity
+from clew.memory.records import MemoryRecord, Source, identity, storable
 from clew.storage.rows import ChangeRow
 
 
@@ -159,8 +160,9 @@ def kept(change: Change, purges: Mapping[str, Sequence[Change]]) -> Change:
 
 
 def to_row(change: Change) -> ChangeRow:
-    """The change as it is stored."""
+    """The change as it is stored. Raises `StoreError` when it could not be read again as it is."""
     body = change.body
+    encoded = _encoded(change)
     kind = str(type(body).__struct_config__.tag)
     topic = ""
     if isinstance(body, Opened):
@@ -169,7 +171,25 @@ def to_row(change: Change) -> ChangeRow:
         topic = body.said
     elif isinstance(body, Tried):
         topic = body.task
-    return ChangeRow(0, change.uid, change.at, kind, change.key, concerns(body), topic, msgspec.json.encode(body))
+    return ChangeRow(0, change.uid, change.at, kind, change.key, concerns(body), topic, encoded)
+
+
+def _encoded(change: Change) -> bytes:
+    body = change.body
+    record = body.record if isinstance(body, Opened) else None
+    try:
+        encoded = msgspec.json.encode(body)
+        _BODY.decode(encoded)  # nothing is written that would damage the log for all who read it
+        times = [change.at, body.start if isinstance(body, Closed) else None]
+        times += [record.valid_from, record.valid_to] if record is not None else []
+        if not all(isfinite(at) for at in times if at is not None):
+            raise ValueError("its times must be finite numbers of seconds")
+        for name in (change.uid, change.key, concerns(body), "" if record is None else record.kind):
+            if storable(name) != name:
+                raise ValueError(f"the name {name!r} has a NUL or a lone surrogate")
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
+        raise StoreError(f"this cannot be stored: {error}; nothing was written") from error
+    return encoded
 
 
 _BODY = msgspec.json.Decoder(Body)

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from clew.errors import UnknownName
+from clew.errors import StoreError, UnknownName
 from clew.memory.changes import (
     Body,
     Change,
@@ -38,7 +38,7 @@ from clew.memory.changes import (
 from clew.memory.clearing import cleared, cleared_body
 from clew.memory.known import Clock, Decide, Known, Told
 from clew.memory.places import Place, open_place
-from clew.memory.records import MemoryRecord, Namespace, Source, digest, plain
+from clew.memory.records import MemoryRecord, Namespace, Source, digest, plain, storable
 from clew.memory.state import Line, State
 from clew.messages import sanitized
 from clew.storage.store import Store
@@ -96,7 +96,7 @@ class RecordLog:
 
     def get(self, id: str, at: float | None = None) -> MemoryRecord | None:
         """The record with this id as it is now, or as of a time; None when it does not hold (then)."""
-        return self.known.record(id, self.now() if at is None else at)
+        return self.known.record(storable(id), self.now() if at is None else at)
 
     def records(self, *kinds: str, at: float | None = None) -> list[MemoryRecord]:
         """The records that hold now, or that held at a time by what was known then; of some kinds, or all.
@@ -119,11 +119,11 @@ class RecordLog:
 
     def mark(self, name: str) -> float:
         """The time after which the memory of this name shows records (0: it shows all)."""
-        return self.known.mark(name)
+        return self.known.mark(storable(name))
 
     def tried(self, task: str, id: str) -> Sequence[Tried]:
         """What came of asking a model about a record, oldest first."""
-        return self.known.tried(task, id)
+        return self.known.tried(storable(task), storable(id))
 
     # -- as an index reads it
 
@@ -164,6 +164,7 @@ class RecordLog:
     ) -> list[MemoryRecord | None]:
         """As `add`, for several at once: all are stored, or none."""
         wholes = [self.whole(record) for record in records]
+        keys = [storable(key) for key in keys]
         held: list[MemoryRecord | None] = []
 
         def decide(known: Known, now: Clock) -> Iterator[Change]:
@@ -186,6 +187,7 @@ class RecordLog:
         no such record now, or it would become blank."""
         if content is not None:
             changes["content"] = content
+        id = storable(id)
 
         def decide(known: Known, now: Clock) -> Iterator[Change]:
             at = now()
@@ -202,7 +204,7 @@ class RecordLog:
 
     def shut(self, id: str, *, reason: str = "", start: float | None = None, sources: tuple[Source, ...] = ()) -> None:
         """From now (or `start`) on the record does not hold. Its past stays, and a later version may open it again."""
-        self.write(lambda at: Closed(id, at if start is None else start, reason, False, sources))
+        self.write(lambda at: Closed(storable(id), at if start is None else start, reason, False, sources))
 
     def delete(self, id: str, *, reason: str = "", sources: tuple[Source, ...] = ()) -> None:
         """Deletes a record: from now on it does not hold, and no replay or merge of what was told brings it back.
@@ -211,7 +213,7 @@ class RecordLog:
         key something new may be told later. What the record was stays in the log. Raises `UnknownName`.
         """
         final = not self.newest(id).key
-        self.write(lambda at: Closed(id, at, reason, final, sources))
+        self.write(lambda at: Closed(storable(id), at, reason, final, sources))
 
     def purge(self, id: str) -> None:
         """Erases a record: all that was ever said as it, from the log, from what others merge in, and for indexes.
@@ -220,16 +222,16 @@ class RecordLog:
         a `key` something new may be told later. Records that cite it stay: they are others'. So do files that were
         saved before, and backups. Raises `UnknownName`.
         """
-        if not self._ledger.purge(id, self.clock):
+        if not self._ledger.purge(storable(id), self.clock):
             raise self._unknown(id)
 
     def use(self, *ids: str) -> None:
         """Counts a use of the records."""
-        self.write(*(partial(_used, id) for id in ids))
+        self.write(*(partial(_used, storable(id)) for id in ids))
 
     def pin(self, id: str, pinned: bool = True) -> None:
         """Pins a record, or unpins it."""
-        self.write(lambda at: Pinned(id, pinned))
+        self.write(lambda at: Pinned(storable(id), pinned))
 
     def write(self, *bodies: Callable[[float], Body]) -> None:
         """Appends changes, each made for the time it will have; all of them or none."""
@@ -264,37 +266,48 @@ class RecordLog:
         return self._ledger.merge(changes)
 
     def whole(self, record: MemoryRecord) -> MemoryRecord:
-        """The record as it is stored: of this namespace, JSON all through, with an id, without secrets."""
-        id = record.id or (digest(f"{record.kind}\0{record.key}")[:16] if record.key else unique())
-        made = replace(
-            record,
-            id=id,
-            namespace=self.path,
-            content=plain(record.content),
-            metadata=plain(dict(record.metadata)),
-            uses=0,
-            created=0.0,
-        )
+        """The record as it is stored: of this namespace, JSON all through, with an id, without secrets.
+
+        Raises `StoreError` when a field holds what it is not for.
+        """
         try:
-            msgspec.json.encode(made)
-        except UnicodeEncodeError:
-            made = sanitized(made)[0]
-        return cleared(made)
+            made = _plain(record)
+            made = cleared(replace(made, namespace=self.path, uses=0, created=0.0))
+        except (msgspec.MsgspecError, TypeError, RecursionError) as error:
+            raise StoreError(f"this record cannot be stored: {error}") from error
+        if made.id:
+            return made
+        return replace(made, id=digest(f"{made.kind}\0{made.key}")[:16] if made.key else unique())
 
     def _cleared(self, one: Change) -> Change:
         body = one.body
         if not isinstance(body, Opened):
-            return replace(one, body=cleared_body(body))
+            return sanitized(replace(one, body=cleared_body(body)))[0]
         return one if body.record.namespace == self.path else replace(one, body=Opened(self.whole(body.record)))
 
     def _line(self, id: str) -> Line:
-        line = self.known.line(id)
+        line = self.known.line(storable(id))
         if line is None or not line.told:
             raise self._unknown(id)
         return line
 
     def _unknown(self, id: str) -> UnknownName:
         return UnknownName(f"no record {id!r} in namespace {self.path}, or it has been deleted")
+
+
+_RECORD = msgspec.json.Decoder(MemoryRecord)
+
+
+def _plain(record: MemoryRecord) -> MemoryRecord:
+    """The record with JSON all through. Raises `msgspec.ValidationError` for a field of another kind."""
+    made = replace(record, content=plain(record.content), metadata=plain(dict(record.metadata)))
+    try:
+        encoded = msgspec.json.encode(made)
+    except UnicodeEncodeError:
+        made = sanitized(made)[0]
+        encoded = msgspec.json.encode(made)
+    _RECORD.decode(encoded)
+    return replace(made, id=storable(made.id), kind=storable(made.kind))
 
 
 def _used(id: str, at: float) -> Used:

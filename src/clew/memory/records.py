@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -38,12 +39,12 @@ class Namespace(Struct, frozen=True):
     @property
     def path(self) -> str:
         """The namespace as one text, different for different namespaces."""
-        return "/".join(quote(part, safe="", errors="backslashreplace") for part in self._parts).rstrip("/")
+        return "/".join(quote(part, safe="", errors="surrogatepass") for part in self._parts).rstrip("/")
 
     @classmethod
     def of(cls, path: str) -> Namespace:
         """The namespace of a `path`."""
-        return cls(*map(unquote, path.split("/")))
+        return cls(*map(partial(unquote, errors="surrogatepass"), path.split("/")))
 
 
 class Source(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -102,13 +103,22 @@ class MemoryRecord(Struct, frozen=True, gc=False, omit_defaults=True):
     def session(self) -> str:
         """The session it belongs to: that of its first source, else the one its metadata names, else ""."""
         if self.sources and self.sources[0].session:
-            return self.sources[0].session
+            return storable(self.sources[0].session)
         named = self.metadata.get("session", "")
-        return named if isinstance(named, str) else ""
+        return storable(named) if isinstance(named, str) else ""
 
     def line(self, limit: int | None = None) -> str:
         """The record as one line: step, role, and the content's first `limit` characters (as QitOS prints it)."""
         return f"[{self.step_id}] {self.role}: {str(self.content)[:limit]}"
+
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def storable(name: str) -> str:
+    """A text as it can name something in every store: with U+FFFD for NUL, which PostgreSQL has no place for, and for
+    lone surrogates, which UTF-8 has not."""
+    return _UNSTORABLE.sub("\ufffd", name)
 
 
 def text_of(content: Any) -> str:

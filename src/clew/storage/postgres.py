@@ -196,6 +196,7 @@ _ADVICE = {
     "does not exist": "make it first: `createdb NAME`, `createuser NAME`",
     "53100": "nothing was written: the server's disk is full",
     "57014": "nothing was written: it took longer than statement_timeout",
+    "cannot contain NUL": "no such value can be stored or found",
     "22": "no such value can be stored or found",
 }
 _HEAD = select(heads.c.position).where(heads.c.namespace == bindparam("namespace")).with_for_update()
