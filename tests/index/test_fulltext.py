@@ -185,6 +185,18 @@ def test_of_equals_the_newer_comes_first(filled: FullText, log: Rows) -> None:
     assert find(filled, "same", 2) == ["third", "second"]
 
 
+def test_of_many_equals_too(index: FullText, log: Rows) -> None:
+    """More than are taken from the engine, which would give the oldest."""
+    log.say("best", "same same")
+    for n in range(300):
+        log.say(f"r{n}", f"one and the same{n} same")
+    newest = ["best", "r299", "r298"]
+    assert find(index, "same", 3) == newest
+    assert index.catch_up()
+    assert find(index, "same", 3) == newest
+    assert len(find(index, "same", 200)) == 200
+
+
 PLAIN = "whale whales tide user_id userId the 数据库 数据 库 C++ c 写FastAPI fast"
 ODD = "v2.1.3 1,000 👍 สวัสดี 葛\ufe00城 [x]|y.* \ud800"
 WORDS = st.sampled_from([*PLAIN.split(), *ODD.split()])

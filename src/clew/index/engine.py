@@ -76,6 +76,7 @@ class Schema:
         builder.add_text_field("facets", tokenizer_name="spaces", index_option="basic")
         for name in self.names:
             builder.add_text_field(_text(name), tokenizer_name="spaces", index_option="position")
+        builder.add_unsigned_field("position", fast=True)
         builder.add_bytes_field("held", stored=True)
         self.built = builder.build()
 
@@ -93,6 +94,7 @@ class Schema:
         fields = tuple(document.fields[name] for name in self.names)
         held = _Held(document.id, document.piece, document.position, dict(document.facets), fields)
         made.add_text("id", document.id)
+        made.add_unsigned("position", document.position)
         made.add_text("facets", " ".join(_facet(name, value) for name, value in document.facets.items()))
         for name, terms in zip(self.names, fields, strict=True):
             made.add_text(_text(name), _APART.join((" ".join(terms.stream), *terms.extra)))
@@ -181,10 +183,16 @@ class Asked:
         counted: Any = self._searcher.search(self.query(leaf, field), 1)  # its type stub forgets the count
         return int(counted.count)
 
-    def best(self, query: tantivy.Query, limit: int) -> Iterator[Document]:
-        """The documents that are best by the engine's own BM25."""
+    def best(self, query: tantivy.Query, k: int, limit: int) -> Iterator[Document]:
+        """The `limit` documents that are best by the engine's own BM25. Of equals it prefers the older ones: where
+        there are more of them than can be among the best `k`, the newest that match come with them."""
         limit = min(limit, self._searcher.num_docs)  # for which the engine sets memory aside beforehand
-        for _, address in self._searcher.search(query, limit, count=False).hits:
+        hits = self._searcher.search(query, limit, count=False).hits
+        found = {(address.segment_ord, address.doc): address for _, address in hits}
+        if k and len(hits) == limit > k and hits[k - 1][0] == hits[-1][0]:
+            newest = self._searcher.search(query, limit, count=False, order_by_field="position").hits
+            found.update(((address.segment_ord, address.doc), address) for _, address in newest)
+        for address in found.values():
             yield self._schema.document(self._searcher, address)
 
     def _boosted(self, leaf: Leaf, name: str) -> tantivy.Query:

@@ -87,7 +87,7 @@ class View:
         if asked is not None:
             replaced = [self._schema.of_ids(self._replaced)] if self._replaced else []
             query = asked.restricted(asked.query(pattern), filters, replaced)
-            yield from asked.best(query, max(CANDIDATES, k + CANDIDATES // 2))
+            yield from asked.best(query, k, max(CANDIDATES, k + CANDIDATES // 2))
         words = isinstance(pattern, Some) and all(isinstance(part, Exact) for part in pattern.parts)
         for document in self._unread(pattern):
             if accepted(document, filters) and (words or matches(pattern, document.holds, document.facets)):
