@@ -10,8 +10,8 @@ import pytest
 
 from agents import WordRecall, book, calls
 from clew import Session, policies
-from clew.agent import AgentModule, RecallMemory, SessionIndex, core_tools, log_tools, memory_tools
-from clew.memory import BlockMemory, MemoryRecord, RecordLog, WindowMemory
+from clew.agent import AgentModule, SessionIndex, core_tools, log_tools, memory_tools
+from clew.memory import BlockMemory, MemoryRecord, RecallMemory, RecordLog, WindowMemory
 from clew.memory.recall import Recall
 from clew.messages import Text, assistant, tool, user
 from clew.models import Scripted

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from agents import WordRecall
 from clew import Session, policies
-from clew.agent import AgentModule, Output, RecallMemory, Result, Step, StopReason, log_tools, memory_tools, tool
+from clew.agent import AgentModule, Output, Result, Step, StopReason, log_tools, memory_tools, tool
 from clew.agent.tools import Tool
 from clew.codecs import anthropic, gemini, openai, responses
 from clew.errors import BadReply, EmptyReply, OverflowReply, RateLimited, RefusedReply, TransportError
-from clew.memory import MemoryRecord, RecordLog
+from clew.memory import MemoryRecord, RecallMemory, RecordLog
 from clew.messages import Message, Part, Text, Thinking, ToolCall, Usage, assistant
 from clew.models import ModelCall, Reply, Scripted
 from clew.models.scripted import Line

@@ -5,7 +5,6 @@ from clew.agent.hooks import Context, Hook, Veto
 from clew.agent.log_tools import log_tools
 from clew.agent.memory_tools import core_tools, memory_tools
 from clew.agent.module import QITOS_STREAM, AgentModule
-from clew.agent.recalling import RecallMemory
 from clew.agent.schema import BadTool
 from clew.agent.session_index import SessionIndex
 from clew.agent.state import (
@@ -41,7 +40,6 @@ __all__ = [
     "Limits",
     "Observation",
     "Output",
-    "RecallMemory",
     "Result",
     "RunStopped",
     "SessionIndex",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.agent.recalling import Recaller, line
+from clew.agent.listed import line
 from clew.agent.tools import Output, Tool, tool
 from clew.errors import UnknownName
 from clew.memory import block_tools
@@ -21,7 +21,7 @@ MOST = 20
 """Records that are recalled at most."""
 
 
-def memory_tools(log: RecordLog, recall: Recaller | None = None, session: Session | None = None) -> list[Tool]:
+def memory_tools(log: RecordLog, recall: Recall | None = None, session: Session | None = None) -> list[Tool]:
     """`recall`, `remember` and `forget` over a log of records.
 
     `recall` is how to recall (default: by words alone). What is remembered cites the entry of the `session` where

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from clew.agent.log_tools import log_tools
 from clew.agent.memory_tools import memory_tools
-from clew.agent.recalling import RecallMemory
 from clew.agent.tools import Tool
 from clew.errors import BadBudget, ClewError, UnknownName
 from clew.memory import EntityMemory, Memory, RecordLog, SummaryMemory, VectorMemory, WindowMemory
@@ -18,6 +17,7 @@ from clew.memory.embedders import embedder
 from clew.memory.embedding import Embedder
 from clew.memory.presets import customer_service, knowledge_base, personal_assistant
 from clew.memory.recall import Recall
+from clew.memory.recalling import RecallMemory
 from clew.models import LiteLLM, Local, Model
 from clew.sessions import Session
 
