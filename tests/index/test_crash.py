@@ -17,7 +17,7 @@ from clew.text import parse
 from index.follower import opened
 from index.sources import Rows
 
-KILLS = 12
+KILLS = 8
 WRITERS, ROWS = 3, 60
 PROGRAM = [sys.executable, str(Path(__file__).with_name("follower.py"))]
 
@@ -106,7 +106,7 @@ def _deleted(path: Path, at: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "places"), [(_flipped, (0.0, 0.4, 0.8, 1.0)), (_truncated, (0.0, 0.7)), (_deleted, (0.0,))]
+    ("damage", "places"), [(_flipped, (0.0, 0.5, 1.0)), (_truncated, (0.0, 0.7)), (_deleted, (0.0,))]
 )
 def test_damage_is_seen_and_mended(
     made: tuple[Path, Rows], tmp_path: Path, damage: Callable[[Path, float], None], places: tuple[float, ...]

@@ -213,7 +213,7 @@ QUERIES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(STEPS, st.lists(QUERIES, min_size=1, max_size=4))
 def test_what_is_found_does_not_depend_on_how_far_the_index_is(steps: list[Any], queries: list[str]) -> None:
     """Hits, scores and explanations of an index that caught up at any times, of a new one, and of none."""

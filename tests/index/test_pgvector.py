@@ -48,12 +48,14 @@ class Setting:
         return VectorIndex(None, self.log, self.vectors, store=self.store, name="test")
 
     def compared(self, text: str, k: int, uids: list[str] | None = None) -> list[Near]:
-        query, found = self.vectors.query(text), []
-        for row in {row.id: row for row in self.log.all["default"]}.values():
-            for n, piece in enumerate(row.pieces):
-                if uids is None or row.id in uids:
-                    (score,) = exact(unpacked(self.vectors.of([piece["text"]])), query)
-                    found.append((-score, -row.position, row.id, n))
+        some = [
+            ((-row.position, row.id, n), piece["text"])
+            for row in {row.id: row for row in self.log.all["default"]}.values()
+            for n, piece in enumerate(row.pieces)
+            if uids is None or row.id in uids
+        ]
+        scores = exact(unpacked(self.vectors.of([piece for _, piece in some])), self.vectors.query(text))
+        found = [(-score, *place) for score, (place, _) in zip(scores, some, strict=True)]
         return [Near(id, n, min(-minus, 1.0)) for minus, _, id, n in sorted(found)[:k]]
 
 

@@ -23,8 +23,8 @@ from index.letters import Letters
 from index.sources import Rows
 from index.vector_follower import opened
 
-KILLS = 8
-ROWS = 60
+KILLS = 6
+ROWS = 40
 PROGRAM = [sys.executable, str(Path(__file__).with_name("vector_follower.py"))]
 
 

@@ -40,14 +40,21 @@ class Setting:
     def compared(self, text: str, k: int, uids: list[str] | None = None) -> list[Near]:
         """What comparing all of them finds."""
         last = {row.id: row for row in self.log.all.get("default", [])}
-        query, found = self.vectors.query(text), []
-        for row in last.values():
-            for n, piece in enumerate(row.pieces):
-                if piece["text"].strip() and (uids is None or row.id in uids):
-                    vector = unpacked(self.vectors.of([piece["text"]]))
-                    if vector.any():
-                        (score,) = exact(vector, query)
-                        found.append((-score, -row.position, row.id, n))
+        some = [
+            ((-row.position, row.id, n), piece["text"])
+            for row in last.values()
+            for n, piece in enumerate(row.pieces)
+            if piece["text"].strip() and (uids is None or row.id in uids)
+        ]
+        if not some:
+            return []
+        vectors = unpacked(self.vectors.of([piece for _, piece in some]))
+        scores = exact(vectors, self.vectors.query(text))
+        found = [
+            (-score, *place)
+            for score, (place, _), there in zip(scores, some, vectors.any(axis=1), strict=True)
+            if there
+        ]
         return [Near(id, n, min(-minus, 1.0)) for minus, _, id, n in sorted(found)[:k]]
 
 
