@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import psycopg
 import pytest
 
+from clew.errors import StoreError
 from clew.index import pgvector
 from clew.index.arrays import exact, unpacked
 from clew.index.vectors import Near, VectorIndex
 from clew.memory import MemoryRecord, Namespace, Recall, RecordLog, VectorMemory
-from clew.memory.embedded import PROBE, Vectors
+from clew.memory.embedded import BATCH, PROBE, Vectors
 from clew.memory.records import digest
 from clew.storage import Store, open_store
 from clew.storage.tenants import admit
@@ -126,6 +130,56 @@ def test_what_is_purged_leaves_the_context_of_its_neighbours(address: str) -> No
     kept = {row[0] for row in ask(address, "SELECT digest FROM vectors")}
     assert kept == {digest(text) for text in (PROBE, "bbc", "bbc\ndda")}
     assert {row[0] for row in ask(address, "SELECT digest FROM nearby")} == kept - {digest(PROBE)}
+
+
+class Interrupting(Letters):
+    """Has something happen before each batch."""
+
+    def __init__(self, happens: Callable[[int], None]) -> None:
+        super().__init__()
+        self._happens = happens
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        self._happens(len(self.asked))
+        return super().embed(texts)
+
+
+@pytest.mark.parametrize(("patience", "back"), [(60, True), (1, False)], ids=["restarted", "away"])
+def test_the_server_is_lost_while_it_catches_up(patience: int, back: bool) -> None:
+    """Restarted, it goes on; staying away, the error is typed. Nothing is embedded twice, nothing is there twice."""
+    server = Postgres()
+    again = threading.Timer(0.2, server.start)
+
+    def happens(batches: int) -> None:
+        if batches == 3:
+            server.stop(signal.SIGKILL)
+            if back:
+                again.start()
+
+    try:
+        server.start()
+        name = server.database()
+        store, model = open_store(server.address(name, patience=str(patience))), Interrupting(happens)
+        setting = Setting(store)
+        setting.vectors = Vectors(model, store)
+        for n in range(5 * BATCH):
+            setting.log.say(f"r{n}", "a" * (n % 50) + "b" * (n + 1))
+        index = setting.index()
+        if not back:
+            with pytest.raises(StoreError, match="given up after"):
+                index.catch_up()
+            server.start()
+        assert index.catch_up()
+        assert index.search(setting.vectors.query("a"), 10) == setting.compared("a", 10)
+        asked = Counter(text for batch in model.asked for text in batch)
+        assert sum(times - 1 for times in asked.values()) <= BATCH, "only the batch that could not be stored"
+        for table, count in (("nearby", 5 * BATCH), ("vectors", 5 * BATCH + 1)):
+            assert ask(server.address(name), f"SELECT count(*) FROM {table}") == [(count,)]
+        store.close()
+    finally:
+        if again.is_alive():
+            again.join()
+        server.remove()
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
