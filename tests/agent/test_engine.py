@@ -88,6 +88,27 @@ def test_the_answer_is_what_run_returns() -> None:
 
 def test_a_plain_function_is_a_model() -> None:
     assert AgentModule(lambda messages: messages[-1]["content"].upper()).run("echo") == "ECHO"
+    assert AgentModule(lambda messages: Reply(assistant("线"))).run("echo") == "线"
+    with pytest.raises(RunStopped, match="the model's function raised AttributeError: 'list' object has no"):
+        AgentModule(lambda call: call.messages).run("echo")
+
+
+def test_a_plain_function_does_not_hold_up_an_event_loop() -> None:
+    async def both() -> str:
+        going_on = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def asks(messages: Any) -> str:
+            asyncio.run_coroutine_threadsafe(asyncio.wait_for(going_on.wait(), 20), loop).result(20)
+            return "done"
+
+        run = asyncio.create_task(AgentModule(asks).arun("hi"))
+        await asyncio.sleep(0.05)
+        going_on.set()
+        answer: str = await run
+        return answer
+
+    assert asyncio.run(both()) == "done"
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,14 @@ from clew.messages import assistant
 from clew.models.base import Model, ModelCall, Reply
 
 Function = Callable[[list[dict[str, str]]], Any]
-"""Takes chat messages (`role`, `content`), gives back the text of the answer."""
+"""Takes chat messages (a list of dicts with `role` and `content`), gives back the text of the answer, or a `Reply`."""
 
 
 class FunctionModel:
-    """A function of chat messages as a model. Whatever it raises becomes a `TransportError`."""
+    """A function of chat messages as a model. Whatever it raises becomes a `TransportError`.
+
+    It sees texts only: neither the tools that are offered nor what calls gave.
+    """
 
     name = "function"
 
@@ -26,11 +29,13 @@ class FunctionModel:
         try:
             answer = self.function([{"role": m.role, "content": m.text} for m in call.messages])
         except Exception as error:  # a foreign function may raise anything; it goes on, typed
-            raise TransportError(f"{type(error).__name__}: {error}") from error
-        return Reply(assistant(str(answer or "")))
+            raise TransportError(f"the model's function raised {type(error).__name__}: {error}") from error
+        return answer if isinstance(answer, Reply) else Reply(assistant(str(answer or "")))
 
     async def acomplete(self, call: ModelCall) -> Reply:
-        return self.complete(call)
+        import asyncio  # takes as long to import as all of Clew: only for who uses it
+
+        return await asyncio.to_thread(self.complete, call)
 
 
 class NoModel:
