@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any
 
 import pytest
@@ -269,6 +269,27 @@ def test_calls_that_keep_failing_end_the_run_with_their_error() -> None:
     with pytest.raises(RunStopped) as caught:
         AgentModule(Scripted(error)).run("hi", backoff=0.0)
     assert caught.value.__cause__ is error
+
+
+class Halting(Scripted):
+    """Its streams end before the reply is whole, and it answers nothing else."""
+
+    def complete(self, call: ModelCall) -> Any:
+        return None
+
+    def stream(self, call: ModelCall) -> Generator[Delta | Reply, None, None]:
+        yield Delta("half")
+
+    async def astream(self, call: ModelCall) -> AsyncGenerator[Delta | Reply, None]:
+        yield Delta("half")
+
+
+@every_way
+def test_a_model_that_gives_no_reply_is_told_apart_from_an_empty_one(run: Way) -> None:
+    result = run(AgentModule(Halting("x")), "hi", recoveries=0)
+    assert result.stop_reason is StopReason.MODEL
+    assert isinstance(result.error, BadReply)
+    assert "no Reply" in str(result.error)
 
 
 def test_a_refusal_ends_the_run() -> None:

@@ -11,7 +11,7 @@ from clew.agent.asks import Do, Loop
 from clew.agent.recalled import remembered
 from clew.agent.run import Run
 from clew.agent.state import Decision
-from clew.errors import BadPayload, ModelError
+from clew.errors import BadPayload, BadReply, ModelError
 from clew.messages import Message, Part, Text, ToolCall, Usage, user
 from clew.models.base import ModelCall, Reply
 from clew.sessions.entries import Compaction
@@ -98,7 +98,11 @@ def _asked(run: Run, call: ModelCall) -> Loop[Reply]:
     asked = run.hooked("before_decide", call)
     if isinstance(asked, Reply):
         return asked
-    reply: Reply = yield asked
+    reply = yield asked
+    if not isinstance(reply, Reply):
+        raise BadReply(
+            f"{run.agent.llm.name} gave {type(reply).__name__} and no Reply (a stream ends with the whole one)"
+        )
     return reply
 
 

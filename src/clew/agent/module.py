@@ -40,7 +40,7 @@ RECALL_TOKENS = 1_000
 class AgentModule(Generic[S]):
     """An agent: as it is, it answers with the help of its tools. Override a method to change what it does.
 
-    - `llm`: a model of `clew.models`, or a function from chat messages to text
+    - `llm`: a model of `clew.models`, or a function from chat messages (dicts with `role` and `content`) to a text
     - `memory`: what it remembers beyond the conversation. What goes with a prompt is shown in front of it, and what
       the user and the agent say is appended, as far as `remembers` names it
     - `history`: its conversation: a `Session` (default: one in memory, kept in the model's window by `policies.pi`),
