@@ -105,3 +105,13 @@ def test_what_is_asked_of_changes_has_an_index(size: int) -> None:
                 for step in steps:
                     assert "SCAN" not in step, (name, steps)
                     assert step.endswith("heads USING PRIMARY KEY (namespace=?)") or "(namespace=?)" not in step, name
+
+
+def test_a_purge_that_is_merged_in_leaves_nothing_on_the_disk_either(tmp_path: Path) -> None:
+    with RecordLog() as other, RecordLog(tmp_path / "agent.db") as log:
+        secret = other.add(MemoryRecord("user", "SECRETWORD"))
+        assert secret is not None
+        log.merge(other.export())
+        other.purge(secret.id)
+        log.merge(other.export())
+        assert not [path for path in tmp_path.iterdir() if b"SECRETWORD" in path.read_bytes()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TypeVar
 
 import msgspec
@@ -58,7 +59,9 @@ class Stored:
 
     def merge(self, changes: Iterable[Change]) -> int:
         wanted = {one.uid: one for one in sorted(changes, key=order)}
-        return len(self._write(lambda draft: draft.merge(list(draft.missing(wanted).values()))))
+        purged = any(isinstance(one.body, Purged) for one in wanted.values())
+        with erasing(self._store) if purged else nullcontext():
+            return len(self._write(lambda draft: draft.merge(list(draft.missing(wanted).values()))))
 
     def purge(self, id: str, clock: Clock) -> bool:
         def decide(known: Known, now: Clock) -> Iterator[Change]:
