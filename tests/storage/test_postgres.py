@@ -18,6 +18,7 @@ from clew.sessions import Session
 from clew.storage import ChangeRow, Changes, EntryRow, SessionRow, Store, open_store
 from clew.storage.lease import new_owner
 from clew.storage.migrate import downgrade, upgrade
+from clew.storage.pgvector import Nearby
 from clew.storage.schema import REVISIONS
 from servers import Postgres
 
@@ -149,6 +150,7 @@ def test_migrations_build_what_a_new_store_gets_and_go_both_ways(postgres: Postg
     assert ask(other, SHAPE) == new
     store = open_store(other)
     store.create(SessionRow("default", "s"))
+    Nearby(store, "default", "vectors")  # makes tables of its own, which an older Clew does not know
     store.close()
     migrated(other, REVISIONS[0])
     left = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY 1"

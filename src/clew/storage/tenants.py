@@ -55,9 +55,11 @@ def protect(connection: Connection, tables: tuple[str, ...]) -> None:
 
 
 def expose(connection: Connection, tables: tuple[str, ...]) -> None:
-    """Undoes `protect` for tables that stay, and the table of roles."""
+    """Undoes `protect` for tables that stay; drops the table of roles, and those that were made later."""
     if connection.dialect.name != "postgresql":
         return
+    for table in LATER:
+        connection.execute(text(f"DROP TABLE IF EXISTS {table}"))
     for table in tables:
         connection.execute(text(f"DROP POLICY tenant ON {table}"))
         connection.execute(text(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY, DISABLE ROW LEVEL SECURITY"))
