@@ -14,7 +14,7 @@ from clew.sessions import Session
 from clew.storage import SessionRow, Store, open_store
 from clew.storage.vectors import StoredVectors
 from servers import Postgres, Redis
-from stores.places import PLACES, SQL, maker
+from stores.places import PLACES, SQL, New, maker
 
 
 def filled(address: str, *, sessions: bool = True) -> None:
@@ -179,3 +179,53 @@ def test_a_session_whose_parent_is_missing_is_named(tmp_path: Path) -> None:
     report = copy(store, str(tmp_path / "b.db"))
     assert [fault.split(":")[0] for fault in report.faults] == ["session s"]
     store.close()
+
+
+def test_where_a_session_stands_is_copied_too(tmp_path: Path) -> None:
+    a, b = str(tmp_path / "a.db"), str(tmp_path / "b.db")
+    with Session.open(a) as session:
+        for n in range(4):
+            session.append(user(f"{n}"))
+        copy(a, b)
+        session.rewind(1)
+    assert not copy(a, b).faults
+    with Session.open(a, session.id, mode="read") as one, Session.open(b, session.id, mode="read") as two:
+        assert two.leaf == one.leaf != one.newest
+    with Session.open(b, session.id) as two:
+        two.rewind(1)
+        assert two.leaf != session.leaf
+    [fault] = copy(a, b).faults
+    assert "which was written later" in fault
+
+
+def test_a_copy_killed_after_the_last_entry_stands_where_the_source_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = str(tmp_path / "a.db"), str(tmp_path / "b.db")
+    with Session.open(a) as session:
+        for n in range(4):
+            session.append(user(f"{n}"))
+        session.rewind(1)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "patiently", lambda store, work: killed() if work.__name__ == "settle" else work(False))
+        with pytest.raises(KeyboardInterrupt):
+            copy(a, b)
+    assert not copy(a, b).faults
+    with Session.open(b, session.id, mode="read") as two:
+        assert two.leaf == session.leaf
+
+
+def test_what_the_target_has_purged_is_not_brought_back_and_no_fault(new: New) -> None:
+    with RecordLog() as source:
+        secret = source.add(MemoryRecord("user", "4711", kind="fact"))
+        assert secret is not None
+        with RecordLog(new()) as target:
+            target.merge(source.export())
+            target.purge(secret.id)
+            report = copy(source.store, target._place)
+            assert not report.faults
+            assert "4711" not in str(target.export())

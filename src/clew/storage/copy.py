@@ -112,6 +112,9 @@ def _copy_session(source: Store, target: Store, row: SessionRow) -> Copied:
     before, count = _sum(source.rows(namespace, id, 0, row.last))
     after, there = _sum(target.rows(namespace, id, 0, row.last))
     fault = "" if before == after else f"the source has {count} entries and the target others ({there})"
+    found = target.session(namespace, id)
+    if not fault and found is not None and found.last == row.last and found.leaf != row.leaf:
+        fault = f"the source stands at entry {row.leaf} and the target, which was written later, at {found.leaf}"
     return Copied("session", namespace, id, count, added, fault)
 
 
@@ -122,13 +125,14 @@ def _bring(source: Store, target: Store, row: SessionRow) -> int:
     if found is None:
         start = row.parent_entry
         target.create(replace(row, leaf=start, last=start or 0, entries=0, lease_owner="", lease_expires=0.0))
-    elif found.last >= row.last:
+    elif found.last > row.last or (found.last == row.last and (found.leaf == row.leaf or found.updated > row.updated)):
         return 0
     last = target.claim(namespace, id, owner).last
     added = 0
     try:
         for batch in batches(source.rows(namespace, id, last + 1, row.last)):
-            target.append(namespace, id, owner, batch, batch[-1].id)
+            end = batch[-1].id  # the leaf comes with the last entry: a copy broken off after it is whole
+            target.append(namespace, id, owner, batch, row.leaf if end == row.last else end)
             added += len(batch)
 
         def settle(again: bool) -> None:
