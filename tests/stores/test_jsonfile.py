@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from clew.errors import ClewError, StoreError
 from clew.memory import MemoryRecord, RecordLog, load, save
+from clew.memory.jsonfile import FileChanges
 from clew.memory.saved import BadFile
 
 
@@ -122,3 +125,59 @@ def test_several_processes_lose_nothing(tmp_path: Path) -> None:
         assert worker.returncode == 0
     with RecordLog(f"json:{path}") as log:
         assert sorted(r.text for r in log.records()) == sorted(f"{name} {n}" for name in "ab" for n in range(25))
+
+
+def test_a_link_and_its_file_are_one_memory(tmp_path: Path) -> None:
+    path, link = tmp_path / "real" / "m.json", tmp_path / "link.json"
+    link.symlink_to(path)
+    with RecordLog(f"json:{link}") as one, RecordLog(f"json:{path}") as two:
+        one.add(MemoryRecord("user", "a"))
+        two.add(MemoryRecord("user", "b"))
+        assert [r.text for r in one.records()] == ["a", "b"]
+    assert link.is_symlink()
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert sorted(os.listdir(tmp_path)) == ["link.json", "real"]
+
+
+def test_what_is_no_file_is_a_typed_error(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("x")
+    (tmp_path / "deep.json").write_text('{"namespace":"default","changes":[{"uid":' + "[" * 100_000)
+    for where in (tmp_path, tmp_path / "text" / "m.json", tmp_path / "deep.json", "a\0b", "x" * 300, "/dev/null/m"):
+        with pytest.raises(ClewError), RecordLog(f"json:{where}") as log:
+            log.add(MemoryRecord("user", "x"))
+
+
+def test_a_write_that_fails_leaves_the_file_and_can_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.json"
+    with RecordLog(f"json:{path}") as log:
+        log.add(MemoryRecord("user", "a"))
+        before = path.read_bytes()
+
+        def full(handle: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(StoreError, match="No space left on device; nothing was written"):
+                log.add(MemoryRecord("user", "b"))
+        assert path.read_bytes() == before
+        assert [r.text for r in log.records()] == ["a"]
+        log.add(MemoryRecord("user", "c"))
+        assert [r.text for r in log.records()] == ["a", "c"]
+    assert sorted(os.listdir(tmp_path)) == [".m.json.lock", "m.json", "m.json.bak"]
+
+
+def test_a_kill_between_a_purge_and_its_erasing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with RecordLog(f"json:{tmp_path}/m.json") as log:
+        secret = log.add(MemoryRecord("user", "my number is 4711"))
+        assert secret is not None
+
+        def killed(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(FileChanges, "rewrite", killed)
+        with pytest.raises(KeyboardInterrupt):
+            log.purge(secret.id)
+    assert not [name for name in os.listdir(tmp_path) if "4711" in (tmp_path / name).read_text()]

@@ -19,6 +19,7 @@ from clew.memory import MemoryRecord, Namespace, RecordLog, WindowMemory
 from clew.memory.hot import Hot
 from clew.memory.redis import Redis
 from clew.sessions import Session
+from clew.storage.changes import Restarted
 from clew.storage.redis import RedisChanges
 from servers import Redis as Server
 
@@ -255,3 +256,74 @@ def test_errors_are_typed_and_show_no_password(tmp_path: Path, redis_server: Ser
     assert "geheim" not in str(lost.value)
     with pytest.raises(StoreError, match="Redis and JSON files keep memories only"):
         Session.open(redis_server.address())
+
+
+def test_each_reader_knows_which_log_it_has_read(
+    redis_server: Server, client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clew.memory.stored import Stored
+
+    real, failing = Stored.merge, threading.Event()
+    failing.set()
+
+    def merge(stored: Stored, changes: Any) -> int:
+        if failing.is_set():
+            raise StoreError("the disk is full")
+        return real(stored, changes)
+
+    monkeypatch.setattr(Stored, "merge", merge)
+    with Redis(address_of(client, redis_server), write_behind=tmp_path / "kept.db") as hot:
+        one, other = RecordLog(hot), RecordLog(hot)
+        one.add(message("lost"))
+        assert texts(other) == ["lost"]
+        client.flushdb()
+        one.add(message("a"))
+        one.add(message("b"))
+        assert texts(one) == texts(other) == ["a", "b"]
+        failing.clear()
+
+
+def test_a_purge_is_done_in_the_store_behind_too(redis_server: Server, client: redis.Redis, tmp_path: Path) -> None:
+    with Redis(address_of(client, redis_server), write_behind=tmp_path / "kept.db") as hot:
+        log = RecordLog(hot)
+        secret = log.add(message("SECRETWORD"))
+        assert secret is not None
+        hot.flush()
+        log.purge(secret.id)
+        client.flushdb()
+        assert texts(log) == []
+        assert not [path for path in tmp_path.iterdir() if b"SECRETWORD" in path.read_bytes()]
+
+
+def test_nothing_is_put_in_the_place_of_what_another_log_has(redis_server: Server, client: redis.Redis) -> None:
+    changes = RedisChanges(client, "default", "here")
+    changes.append(0, lambda fresh: [_row("old")])
+    client.flushdb()
+    other = RedisChanges(client, "default", "here")
+    other.append(0, lambda fresh: [_row("new")])
+    with pytest.raises(Restarted):
+        changes.rewrite([_row("old")._replace(position=1)])
+    assert [row.uid for row in other.after(0)] == ["new"]
+
+
+def test_a_merge_that_has_to_try_again_counts_what_it_read_once(
+    redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = redis_server.address()
+    with RecordLog() as source:
+        source.add(message("merged"))
+        changes = source.export()
+    with RecordLog(address) as log, RecordLog(address) as other:
+        real = RedisChanges._add
+
+        def add(self: RedisChanges, *args: Any) -> Any:
+            monkeypatch.undo()
+            other.add(MemoryRecord("user", "between", metadata={"session": "s"}))
+            return real(self, *args)
+
+        other.add(MemoryRecord("user", "first", metadata={"session": "s"}))
+        monkeypatch.setattr(RedisChanges, "_add", add)
+        assert log.merge(changes) == 1
+        uids = [told.uid for told in log.told()]
+        assert log.around(uids) == other.around(uids)
+        assert sorted(texts(log)) == ["between", "first", "merged"]

@@ -24,7 +24,9 @@ def locked(path: Path) -> Iterator[None]:
 
     It is a lock on `.<name>.lock` beside the file, because the file itself is replaced.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    for folder in reversed(path.absolute().parents):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
     handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, PRIVATE)
     try:
         if sys.platform == "win32":

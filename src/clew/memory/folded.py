@@ -126,16 +126,22 @@ class Folded:
         """Writes the purged records' changes again, without what was said."""
         if not ids:
             return
+        try:
+            self._log.rewrite(self._less(ids))
+        except Restarted:
+            self._log.rewrite(self._less(ids))
+
+    def _less(self, ids: Collection[str]) -> list[ChangeRow]:
         self._begin()
         rows = self._log.after(0)
         changes = [(row.position, from_row(row)) for row in rows]
         purges = purges_of([one for _, one in changes])
         less = [(position, one, kept(one, purges)) for position, one in changes if concerns(one.body) in ids]
-        self._log.rewrite([to_row(new)._replace(position=position) for position, old, new in less if new is not old])
+        return [to_row(new)._replace(position=position) for position, old, new in less if new is not old]
 
     def _take(self, rows: Sequence[ChangeRow]) -> None:
-        """Takes in what others have written."""
-        changes = sorted(self._note(rows), key=order)
+        """Takes in what others have written, if it is new: a log that tries again gives it once more."""
+        changes = sorted(self._note([row for row in rows if row.position > self._position]), key=order)
         if changes and order(changes[0]) <= self._state.newest:
             self._state = State(self._changes.values())  # a merge brought some that are older than what is known
         else:

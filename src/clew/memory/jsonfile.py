@@ -6,11 +6,12 @@ changes, not for millions. Several processes may use it, and an editor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from clew.errors import StoreError
-from clew.memory.changes import from_row, to_row
+from clew.memory.changes import from_row, kept, purges_of, to_row
 from clew.memory.files import locked
 from clew.memory.folded import Folded
 from clew.memory.known import Ledger
@@ -28,7 +29,10 @@ class JsonFile:
     def __init__(self, path: str | Path) -> None:
         if not str(path):
             raise StoreError("json: needs the path of a file, as in json:memory.json")
-        self.path = Path(path).expanduser()
+        try:
+            self.path = Path(path).expanduser().resolve()  # one file has one lock, by whatever link it is reached
+        except (OSError, ValueError) as error:
+            raise StoreError(f"json:{path}: {error}; give the path of a file") from error
         self.store = open_store("memory://")
 
     def ledger(self, namespace: str) -> Ledger:
@@ -45,7 +49,10 @@ class JsonFile:
 
 
 class FileChanges:
-    """The changes in a file: a `ChangeLog`. What is edited in the file is noticed at the next reading."""
+    """The changes in a file: a `ChangeLog`. What is edited in the file is noticed at the next reading.
+
+    What is purged is not written again; the copy beside the file, which has it, is deleted.
+    """
 
     def __init__(self, path: Path, namespace: str) -> None:
         self._path = path
@@ -63,7 +70,7 @@ class FileChanges:
         return self._rows[position:]
 
     def append(self, after: int, decide: Decide) -> list[ChangeRow]:
-        with locked(self._path):
+        with self._reporting(), locked(self._path):
             fresh = self.after(after)
             here = {row.uid for row in self._rows}
             rows = [row for row in {row.uid: row for row in decide(fresh)}.values() if row.uid not in here]
@@ -73,13 +80,21 @@ class FileChanges:
         return placed
 
     def rewrite(self, rows: Sequence[ChangeRow]) -> None:
-        """As in every log. The copy beside the file, which has what is erased, is deleted."""
-        with locked(self._path):
+        """As in every log."""
+        with self._reporting(), locked(self._path):
             self._read()
             less = {row.position: row for row in rows}
             if less:
                 self._write([less.get(row.position, row) for row in self._rows])
-                self._path.with_name(f"{self._path.name}.bak").unlink(missing_ok=True)
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"{self._path}: {error.strerror}; nothing was written: check the folder and the disk"
+            ) from error
 
     def _read(self) -> None:
         stamp = self._stamped()
@@ -102,12 +117,20 @@ class FileChanges:
                 f"{self._path} held {self._most} changes and now holds {len(self._rows)}: nothing was written over it; "
                 f"restore it from {self._path.name}.bak, or open the memory anew to go on from what is there"
             )
-        written(self._path, Saved(self._namespace, tuple(map(from_row, rows))))
+        told = [from_row(row) for row in rows]
+        purges = purges_of(told)
+        left = tuple(kept(one, purges) for one in told)  # with the purge itself: no crash leaves what it erases
+        written(self._path, Saved(self._namespace, left))
+        if any(new is not old for new, old in zip(left, told, strict=True)):
+            self._path.with_name(f"{self._path.name}.bak").unlink(missing_ok=True)
+            rows = [to_row(one)._replace(position=n) for n, one in enumerate(left, 1)]
         self._rows, self._most, self._stamp = rows, len(rows), self._stamped()
 
     def _stamped(self) -> Stamp | None:
         try:
             found = self._path.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            raise StoreError(f"{self._path}: {error.strerror}; check the folder and its permissions") from error
         return found.st_ino, found.st_size, found.st_mtime_ns

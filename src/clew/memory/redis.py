@@ -67,11 +67,12 @@ class Redis:
 
     def ledger(self, namespace: str) -> Ledger:
         """The log of a namespace."""
+        changes = self._changes(namespace)  # each reader has its own: it knows which log it has read
         if not self.keeps:
-            return Hot(self._changes(namespace))
+            return Hot(changes)
         if namespace not in self._behind:
             self._behind[namespace] = Behind(self._changes(namespace), self.store, self.queue)
-        return Hot(self._behind[namespace])
+        return Hot(Kept(changes, self._behind[namespace]))
 
     def namespaces(self) -> list[str]:
         """The namespaces that have a memory here, or in the store behind."""
@@ -110,8 +111,33 @@ class Redis:
         )
 
 
+class Kept:
+    """A log in Redis that is written to a store as well: a `ChangeLog`."""
+
+    def __init__(self, changes: RedisChanges, behind: Behind) -> None:
+        self._changes = changes
+        self._behind = behind
+
+    def after(self, position: int) -> list[ChangeRow]:
+        return self._changes.after(position)
+
+    def append(self, after: int, decide: Decide) -> list[ChangeRow]:
+        rows = self._changes.append(after, decide)
+        self._behind.wrote(rows)
+        return rows
+
+    def rewrite(self, rows: Sequence[ChangeRow]) -> None:
+        """As in every log. It is erased in the store too when this returns."""
+        self._changes.rewrite(rows)
+        self._behind.flush()
+
+    def tail(self, n: int) -> Tail:
+        """See `RedisChanges.tail`."""
+        return self._changes.tail(n)
+
+
 class Behind:
-    """A log in Redis with a thread that writes it to a store as well: a `ChangeLog`."""
+    """The thread that writes a log in Redis to a store."""
 
     def __init__(self, changes: RedisChanges, store: Store, queue: int) -> None:
         self._changes = changes
@@ -125,22 +151,11 @@ class Behind:
         self._thread = threading.Thread(target=self._run, name=f"write-behind {changes.namespace}", daemon=True)
         self._thread.start()
 
-    def after(self, position: int) -> list[ChangeRow]:
-        return self._changes.after(position)
-
-    def append(self, after: int, decide: Decide) -> list[ChangeRow]:
-        rows = self._changes.append(after, decide)
+    def wrote(self, rows: Sequence[ChangeRow]) -> None:
+        """Hears of what was added to the log; waits when too much is to be written."""
         self._news.set()
         if rows and rows[-1].position - self._written > self._queue:
             self.flush()
-        return rows
-
-    def rewrite(self, rows: Sequence[ChangeRow]) -> None:
-        self._changes.rewrite(rows)
-
-    def tail(self, n: int) -> Tail:
-        """See `RedisChanges.tail`."""
-        return self._changes.tail(n)
 
     def flush(self) -> None:
         """Writes all that waits."""

@@ -87,7 +87,9 @@ def read(path: Path) -> Saved:
         found = msgspec.json.decode(path.read_bytes(), type=Saved)
     except FileNotFoundError as error:
         raise BadFile(f"there is no file {path}") from error
-    except msgspec.MsgspecError as error:
+    except OSError as error:
+        raise BadFile(f"{path} cannot be read: {error.strerror}; check what it is and its permissions") from error
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise BadFile(f"{path} is no saved memory ({error}); it was left as it is: move it aside") from error
     if found.clew_memory > VERSION:
         raise BadFile(f"{path} has version {found.clew_memory}; this Clew knows {VERSION}: update Clew to read it")

@@ -87,7 +87,10 @@ class ChangeLog(Protocol):
         """
 
     def rewrite(self, rows: Sequence[ChangeRow]) -> None:
-        """Puts these in the place of the changes at their positions: only for what has to be erased."""
+        """Puts these in the place of the changes at their positions: only for what has to be erased.
+
+        Raises `Restarted` when the log is no longer the one that was read.
+        """
 
 
 class Changes:

@@ -90,6 +90,13 @@ return flushed
 """
 """Notes how far the log has been written elsewhere too; only what has been written may expire."""
 
+_REPLACE = """
+if (redis.call('HGET', KEYS[2], 'born') or '') ~= ARGV[1] then return 0 end
+for i = 2, #ARGV, 2 do redis.call('LSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+return 1
+"""
+"""Puts changes in the place of others, unless the log has begun anew."""
+
 
 class Address(Struct, frozen=True):
     """An address in its parts: what redis-py gets, what messages show, and our own parameters."""
@@ -157,7 +164,8 @@ class RedisChanges:
         self._source = source
         self._born: str | None = None
         self._keys = [f"clew:{{{namespace}}}:{name}" for name in ("changes", "facts", "places", "records")]
-        self._read, self._append, self._note = map(client.register_script, (_READ, _APPEND, _FLUSHED))
+        scripts = (_READ, _APPEND, _FLUSHED, _REPLACE)
+        self._read, self._append, self._note, self._replace = map(client.register_script, scripts)
 
     def after(self, position: int) -> list[ChangeRow]:
         return self._again(lambda: self._after(position))
@@ -183,14 +191,11 @@ class RedisChanges:
         return self._again(work)
 
     def rewrite(self, rows: Sequence[ChangeRow]) -> None:
-        def work() -> None:
-            with self._client.pipeline() as pipe:
-                for row in rows:
-                    packed: Any = _packed(row)  # redis-py takes bytes, its types do not say so
-                    pipe.lset(self._keys[0], row.position - 1, packed)
-                pipe.execute()
-
-        self._again(work)
+        arguments: list[Any] = [self._born or ""]
+        for row in rows:
+            arguments += (row.position - 1, _packed(row))
+        if rows and not self._again(lambda: self._replace(self._keys, arguments)):
+            raise Restarted(f"{self.where}: the memory of {self.namespace} has expired or begun anew")
 
     def tail(self, n: int) -> Tail:
         """The last `n` changes, however long the log is."""
