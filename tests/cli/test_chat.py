@@ -133,6 +133,7 @@ def test_a_conversation_through_pipes(chat: Run, clew: Run) -> None:
             "something else",
             "/tree",
             "/search hello",
+            "/search zebra",
             "/memory fish",
             "/memory",
             "/pin port 8473",
@@ -157,6 +158,7 @@ def test_a_conversation_through_pipes(chat: Run, clew: Run) -> None:
     assert [line for line in tree if line.startswith("×") and "tool remember" in line]
     assert [line for line in tree if line.startswith("»") and "something else" in line]
     assert "user      hello" in out
+    assert "nothing in this conversation; /memory QUERY looks in the memory\n" in out
     assert "小白 is three years old" in out  # /memory: the fact that the model remembered
     assert "no price is known for this model" in out
     assert "from here on session" in out

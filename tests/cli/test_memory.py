@@ -106,6 +106,8 @@ def test_search_says_why(clew: Run) -> None:
     clew("memory", "edit", cat, "小白 may eat fish again.")
     assert "may eat" in clew("memory", "search", "小白 fish").stdout
     assert clew("memory", "search", "小白", "--at", "2020-01-01").stdout == "nothing found\n"
+    empty = "no records in namespace default/u9; clew store info lists the namespaces\n"
+    assert clew("memory", "list", "--user", "u9").stdout == empty
     shown = clew("memory", "search", "fish harbour", COLUMNS="20").stdout
     assert all(cell_len(line) <= 20 for line in shown.splitlines())
     assert "there are usem3" in clew("memory", "search", "x", "--embedder", "nonesuch", code=2).stderr
@@ -155,7 +157,7 @@ def test_a_memory_goes_elsewhere_with_its_past(clew: Run, tmp_path: Path) -> Non
     clew("memory", "add", "prefers 绿茶", "--key", "drink")
     gone = added(clew, "a slip of the tongue")
     clew("memory", "forget", gone)
-    clew("memory", "export", "memory.jsonl")
+    assert clew("memory", "export", "memory.jsonl").stdout.endswith(" changes written\n")
     there = ("--db", "other.db", "--user", "u2")
     assert "4 changes added, 0 already there" in clew("memory", "import", "memory.jsonl", *there).stdout
     assert "0 changes added, 4 already there" in clew("memory", "import", "memory.jsonl", *there).stdout

@@ -68,7 +68,7 @@ def _search(talk: Talk, query: str) -> None:
             literal(f"{one.entry:>6} {one.role:<9} {screen.one_line(one.text)}"), no_wrap=True, overflow="ellipsis"
         )
     if not found:
-        talk.out.print("[dim]nothing[/]")
+        talk.out.print("[dim]nothing in this conversation; /memory QUERY looks in the memory[/]")
 
 
 def _expand(talk: Talk, number: str) -> None:

@@ -32,10 +32,13 @@ def list_(
     if json:
         write_json([options.every_field(record) for record in shown])
         return
+    out = options.console()
+    if not found:
+        out.print(f"[dim]no records in namespace {literal(log.path)}; clew store info lists the namespaces[/]")
+        return
     table = render.listing("record", "since", "kind", "text")
     for record in shown:
         table.add_row(literal(record.id), moment(record.valid_from), literal(record.kind), literal(headline(record)))
-    out = options.console()
     out.print(table)
     if len(shown) < len(found):
         out.print(f"… and {len(found) - len(shown):,} more", style="dim")

@@ -62,10 +62,11 @@ def export(
         return
     path = Path(file)
     held = _held(path, markdown) if path.exists() and not force else 0
+    what = "records" if markdown else "changes"
     if held > (now := len(pieces) - markdown):
-        what = "records" if markdown else "changes"
         raise UnknownName(f"{file} holds {held:,} {what} and would be left with {now:,}; --force does it anyway")
     replaced(path, "".join(pieces))
+    options.console().print(f"{literal(file)}: {now:,} {what} written", soft_wrap=True)
 
 
 @on_log(create=True)
