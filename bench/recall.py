@@ -24,6 +24,8 @@ from math import log2
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from clew.index import FullText, Row
 from clew.memory import MemoryRecord, RecordLog, ranking
 from clew.memory.embedders import Multilingual
@@ -86,13 +88,17 @@ System = Callable[[Case], Iterator[list[str]]]
 
 
 class Memo:
-    """An embedder that embeds each text once in a run."""
+    """An embedder that embeds each text once, also from run to run: the vectors are kept in a temporary file."""
 
     name, dim = Multilingual.name, Multilingual.dim
 
     def __init__(self) -> None:
         self._base = Multilingual()
+        self._file = Path(tempfile.gettempdir()) / f"clew-bench-{self.name}.npz"
         self._known: dict[str, Any] = {}
+        if self._file.exists():
+            with np.load(self._file, allow_pickle=True) as kept:
+                self._known = dict(zip(kept["texts"].tolist(), kept["vectors"], strict=True))
 
     def embed(self, texts: Sequence[str]) -> list[Any]:
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
@@ -103,6 +109,10 @@ class Memo:
 
     def query(self, text: str) -> Any:
         return self.embed([text])[0]
+
+    def keep(self) -> None:
+        """Keeps the vectors for the next run."""
+        np.savez(self._file, texts=np.array([*self._known], object), vectors=np.array([*self._known.values()]))
 
 
 MEMO = Memo()
@@ -146,8 +156,6 @@ def bm25(case: Case) -> Iterator[list[str]]:
 
 def vectors(case: Case) -> Iterator[list[str]]:
     """Exact search by the vectors of the bare texts."""
-    import numpy as np
-
     held = np.array(MEMO.embed([spoken(record.made) for record in case.records]))
     for question in case.questions:
         order = np.argsort(-(held @ MEMO.query(question.text)), kind="stable")[:K]
@@ -422,6 +430,7 @@ def main() -> None:
         print(table(("", *head), sorted(rows, key=lambda row: list(parts).index(row[0].split(":")[0]))), "\n")
         print(table(("kind of question", *head), sorted(kinds, key=lambda row: row[0].split(":")[0])), "\n")
         print(table(("", "ms a question, loading included"), took), "\n", flush=True)
+        MEMO.keep()
 
 
 def _row(f: Figures) -> tuple[object, ...]:

@@ -255,7 +255,7 @@ class _Search:
 
     def _hits(self) -> list[Hit]:
         """The best pieces of records that hold; more are taken from the index until there are enough."""
-        depth = max(ranking.DEPTH, 2 * self._k)
+        depth = max(ranking.DEPTH, 4 * self._k)
         while True:
             hits = self._recall.found(self._asked, depth, self._kinds)
             self._take({hit.id for hit in hits})
