@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import ClewError, StoreError
-from clew.memory import MemoryRecord, RecordLog, load, save
+from clew.memory import MarkdownFileMemory, MemoryRecord, RecordLog, load, save
 from clew.memory.jsonfile import FileChanges
 from clew.memory.saved import BadFile
 
@@ -181,3 +181,19 @@ def test_a_kill_between_a_purge_and_its_erasing_leaves_nothing(tmp_path: Path, m
         with pytest.raises(KeyboardInterrupt):
             log.purge(secret.id)
     assert not [name for name in os.listdir(tmp_path) if "4711" in (tmp_path / name).read_text()]
+
+
+def test_a_link_is_written_through_by_what_saves_and_by_markdown(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    for name in ("m.json", "m.md"):
+        (tmp_path / name).symlink_to(tmp_path / "real" / name)
+    with RecordLog() as log:
+        log.add(MemoryRecord("user", "a"))
+        for _ in range(2):
+            save(log, tmp_path / "m.json")
+    memory = MarkdownFileMemory(tmp_path / "m.md")
+    memory.append(MemoryRecord("user", "a"))
+    memory.edit(memory.retrieve()[0].id, "b")
+    for name in ("m.json", "m.md"):
+        assert (tmp_path / name).is_symlink()
+    assert [r.text for r in MarkdownFileMemory(tmp_path / "real" / "m.md").retrieve()] == ["b"]

@@ -53,6 +53,7 @@ class MarkdownFileMemory(Memory):
         if faithful:
             self._raw = MarkdownRaw(self.path, max_in_memory, lambda: datetime.fromtimestamp(clock(), UTC))
         else:
+            self.path = self.path.resolve()  # one file has one lock, by whatever link it is reached
             with locked(self.path):
                 if not self.path.exists():
                     appended(self.path, HEAD)

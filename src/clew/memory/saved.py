@@ -56,7 +56,7 @@ def save(log: RecordLog, path: str | Path, *, force: bool = False) -> Report:
 
     Raises `WouldLose` when it holds more records than the memory, and `BadFile` when it holds something else.
     """
-    path = Path(path)
+    path = Path(path).resolve()
     made = Saved(log.path, tuple(log.export()))
     after = made.records
     with locked(path):
