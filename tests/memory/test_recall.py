@@ -230,6 +230,7 @@ def test_kinds_and_namespaces(tmp_path: Path) -> None:
     assert texts(recall.recall("Rome", kinds=["fact"])) == ["city is Rome"]
     assert set(texts(recall.recall("Rome"))) == {"city is Rome", "Rome is warm"}
     assert recall.recall("Rome", kinds=["nothing"]) == []
+    assert recall.recall("Rome", kinds="fact") == recall.recall("Rome", kinds=["fact"])
 
 
 WORDS = st.sampled_from(["tea", "rome", "cat", "blue", "猫", "写代码", "sings"])

@@ -18,6 +18,9 @@ class Embedder(Protocol):
 
     `name` is the model's identity: vectors are stored under it, and those of different names are never compared.
     Change it whenever the same text would get another vector.
+
+    What cannot embed just now raises `EmbeddingError`: a recall then answers by words alone. Anything else that is
+    raised passes through; nothing is lost by it.
     """
 
     @property

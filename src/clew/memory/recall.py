@@ -133,15 +133,16 @@ class Recall:
         of operators gives only records that match it by their own text. A query without a word asks for nothing and
         gives nothing.
         """
+        kinds = frozenset([kinds] if isinstance(kinds, str) else kinds)  # a text is a collection of letters
         asked = parse(query, {*FIELDS, *FACETS})
         if asked == NOTHING or k <= 0:
             return []
         at = self.log.now() if at is None else at
-        found = _Search(self, query, asked, k, at, frozenset(kinds)).results()
+        found = _Search(self, query, asked, k, at, kinds).results()
         if not self._source.stale:
             return found
         self.clear()
-        return _Search(self, query, asked, k, at, frozenset(kinds)).results()
+        return _Search(self, query, asked, k, at, kinds).results()
 
     def found(self, query: Query, depth: int, kinds: Collection[str]) -> list[Hit]:
         """The pieces that are best by their words."""
@@ -277,8 +278,8 @@ class _Search:
             if len(kept) >= wanted or len(near) < depth // 2:
                 break
             depth *= 4
-        nearness = ranking.spread(dict(kept[:wanted]))
-        meant = {uid: ranking.VECTOR_WEIGHT * part for uid, part in nearness.items() if part > 0}
+        nearness = ranking.spread(dict(kept[: 2 * wanted]))
+        meant = {uid: ranking.VECTOR_WEIGHT * nearness[uid] for uid, _ in kept[:wanted] if nearness[uid] > 0}
         return found | {uid: replace(found.get(uid, Why()), vector=part) for uid, part in meant.items()}
 
     def _take(self, uids: Collection[str]) -> None:
