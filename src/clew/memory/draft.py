@@ -21,10 +21,10 @@ from clew.memory.changes import (
     to_row,
 )
 from clew.memory.known import Known
+from clew.memory.line import Line
 from clew.memory.part import Part
 from clew.memory.records import MemoryRecord, identity
 from clew.memory.segments import segments
-from clew.memory.state import Line
 from clew.storage.changes import Changes
 from clew.storage.rows import ChangeRow, VersionRow
 from clew.storage.versions import Versions

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from clew.memory.changes import Change, Opened, Purged, change, concerns, from_row, kept, order, purges_of, to_row
 from clew.memory.known import Clock, Decide, Known, Told
+from clew.memory.line import opening, purging
 from clew.memory.records import MemoryRecord
-from clew.memory.state import State, opening, purging
+from clew.memory.state import State
 from clew.storage.changes import ChangeLog, Restarted
 from clew.storage.changes import Decide as Rows
 from clew.storage.rows import ChangeRow

@@ -8,8 +8,9 @@ from typing import Protocol
 from clew.memory.changes import Change, Tried, from_row
 from clew.memory.folded import Folded
 from clew.memory.known import Known
+from clew.memory.line import Line
 from clew.memory.records import MemoryRecord
-from clew.memory.state import Line, State
+from clew.memory.state import State
 from clew.storage.changes import ChangeLog
 from clew.storage.redis import Tail
 

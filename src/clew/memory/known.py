@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple, Protocol
 
 from clew.memory.changes import Change, Tried
+from clew.memory.line import Line
 from clew.memory.records import MemoryRecord
-from clew.memory.state import Line
 
 Clock = Callable[[], float]
 """Gives the time, in seconds since 1970."""

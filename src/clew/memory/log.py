@@ -37,9 +37,10 @@ from clew.memory.changes import (
 )
 from clew.memory.clearing import cleared, cleared_body
 from clew.memory.known import Clock, Decide, Known, Told
+from clew.memory.line import Line
 from clew.memory.places import Place, open_place
 from clew.memory.records import MemoryRecord, Namespace, Source, digest, plain, storable
-from clew.memory.state import Line, State
+from clew.memory.state import State
 from clew.messages import sanitized
 from clew.storage.store import Store
 

@@ -9,8 +9,8 @@ from math import inf
 from msgspec import Struct
 
 from clew.memory.changes import Opened
+from clew.memory.line import Line
 from clew.memory.records import MemoryRecord
-from clew.memory.state import Line
 
 
 class Segment(Struct, frozen=True, gc=False):

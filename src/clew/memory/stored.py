@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from clew.memory.changes import Change, Opened, Purged, Tried, change, from_row, order
 from clew.memory.draft import Draft
 from clew.memory.known import Clock, Decide, Known, Told
+from clew.memory.line import Line, opening, purging
 from clew.memory.part import Part
 from clew.memory.records import MemoryRecord, Source
-from clew.memory.state import Line, opening, purging
 from clew.storage.changes import Changes
 from clew.storage.erasing import erasing
 from clew.storage.rows import ChangeRow, FoundRow

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, CursorResult
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import Executable
 
 from clew.storage.statements import BATCH
-from clew.storage.store import Store
+
+if TYPE_CHECKING:
+    from clew.storage.store import Store
 
 SIZES = (4, 16, 64, BATCH)
 """Lengths of lists for which a statement is compiled; a shorter list is filled up with its last value."""

@@ -14,16 +14,19 @@ from types import UnionType
 from typing import Any
 
 from sqlalchemy import Connection, insert
-from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.sql import ClauseElement, Executable
+from sqlalchemy.sql import Executable
 
 from clew.errors import LeaseLost, SessionBusy, StoreError, UnknownName
 from clew.storage import lease, statements
 from clew.storage.database import Database, T, Work
+from clew.storage.prepared import Prepared
 from clew.storage.rows import EntryRow, SessionRow
 from clew.storage.schema import sessions
 from clew.storage.statements import BATCH
+
+_ADVANCE = Prepared(statements.ADVANCE)
+_ADD = Prepared(statements.ADD)
 
 
 class Repeated(StoreError):
@@ -38,8 +41,6 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._advance = _Prepared(database.dialect, statements.ADVANCE)
-        self._add = _Prepared(database.dialect, statements.ADD)
 
     @property
     def where(self) -> str:
@@ -183,12 +184,12 @@ class Store:
 
         def work(again: bool) -> None:
             with self.writing() as db:
-                if db.exec_driver_sql(self._advance.sql, self._advance.values(values)).rowcount != 1:
+                if _ADVANCE.run(db, values).rowcount != 1:
                     if again and self._has(db, namespace, session, rows):
                         return
                     raise _lost(session)
                 try:
-                    db.exec_driver_sql(self._add.sql, records if len(records) > 1 else records[0])
+                    _ADD.add(db, records)
                 except IntegrityError as error:
                     raise Repeated(f"{self.where}: {error.orig}; nothing was written") from error
 
@@ -246,20 +247,6 @@ class Store:
         """Whether exactly these entries are there: ours, by a commit of whose success we had not heard."""
         chosen = {"namespace": namespace, "session": session, "first": rows[0].id, "last": rows[-1].id}
         return [EntryRow._make(row) for row in db.execute(statements.ALL_ROWS, chosen)] == list(rows)
-
-
-class _Prepared:
-    """A statement compiled once, for the path that every append takes: it halves what an append costs
-    beside the disk (84 to 45 µs with SQLAlchemy 2.1, where the bare statements take 15 µs)."""
-
-    def __init__(self, dialect: Dialect, statement: ClauseElement) -> None:
-        compiled = statement.compile(dialect=dialect)
-        self.sql = str(compiled)
-        self._order: Sequence[str] = getattr(compiled, "positiontup", ())
-
-    def values(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The values in the order of the statement."""
-        return tuple(values[name] for name in self._order)
 
 
 def _lost(session: str) -> LeaseLost:
