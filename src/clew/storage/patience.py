@@ -55,5 +55,5 @@ def patiently(work: Callable[[bool], T], seconds: float) -> T:
 
 _ADVICE = {
     True: "whether it was written is not known: look, or ask again with the same key",
-    False: "nothing was written: check that the server runs, and try again",
+    False: "nothing was written: check the address, and that the server runs, and try again",
 }
