@@ -225,22 +225,29 @@ class Figures(NamedTuple):
     ndcg: float
 
 
-def figures(cases: Sequence[Case], system: System, times: list[float]) -> dict[str, Figures]:
-    """The figures of each kind of question, and of all ("")."""
-    held: dict[str, list[Figures]] = defaultdict(list)
+def asked(cases: Sequence[Case], system: System) -> tuple[list[list[list[str]]], float]:
+    """What a system finds for each question of each case, and the median of the milliseconds of a question."""
+    found, times = [], []
     for case in cases:
         start = time.process_time()
-        answers = list(system(case))
-        times.append((time.process_time() - start) / len(answers))
-        for question, found in zip(case.questions, answers, strict=True):
+        found.append(list(system(case)))
+        times.append((time.process_time() - start) / len(case.questions))
+    return found, statistics.median(times) * 1e3
+
+
+def figures(cases: Sequence[Case], found: Sequence[Sequence[Sequence[str]]]) -> dict[str, Figures]:
+    """The figures of each kind of question, and of all ("")."""
+    held: dict[str, list[Figures]] = defaultdict(list)
+    for case, answers in zip(cases, found, strict=True):
+        for question, ids in zip(case.questions, answers, strict=True):
             gold = question.evidence
-            recall = [len(gold.intersection(found[:k])) / len(gold) for k in (5, 10, 20)]
+            r5, r10, r20 = (len(gold.intersection(ids[:k])) / len(gold) for k in (5, 10, 20))
             ideal = sum(1 / log2(rank + 2) for rank in range(min(10, len(gold))))
-            gain = sum(1 / log2(rank + 2) for rank, id in enumerate(found[:10]) if id in gold)
+            gain = sum(1 / log2(rank + 2) for rank, id in enumerate(ids[:10]) if id in gold)
             for kind in ("", question.kind):
-                held[kind].append(Figures(1, *recall, gain / ideal))
+                held[kind].append(Figures(1, r5, r10, r20, gain / ideal))
     return {
-        kind: Figures(len(each), *(statistics.mean(f[i] for f in each) for i in range(1, 5)))
+        kind: Figures(len(each), *(statistics.mean(column) for column in list(zip(*each, strict=True))[1:]))
         for kind, each in sorted(held.items())
     }
 
@@ -415,17 +422,15 @@ def main() -> None:
         parser.exit(0, f"no data for {', '.join(missing)} in {DATA}: set CLEW_DATA\n")
     for name in options.sets:
         cases = SETS[name]()
-        parts = {"chosen": cases[0::2], "held out": cases[1::2], "all": cases}
+        halves = {"chosen": slice(0, None, 2), "held out": slice(1, None, 2)} if len(cases) > 1 else {}
+        parts = {**halves, "all": slice(None)}
         print(f"## {name}\n")
         rows, kinds, took = [], [], []
         for named, system in systems(cases, options):
-            times: list[float] = []
-            for part, some in parts.items():
-                found = figures(some, system, times)
-                rows.append((f"{part}: {named}", *_row(found[""])))
-                if part == "all":
-                    kinds += [(f"{kind}: {named}", *_row(f)) for kind, f in found.items() if kind]
-            took.append((named, f"{statistics.median(times) * 1e3:.1f}"))
+            answers, each = asked(cases, system)
+            rows += [(f"{part}: {named}", *_row(figures(cases[of], answers[of])[""])) for part, of in parts.items()]
+            kinds += [(f"{kind}: {named}", *_row(f)) for kind, f in figures(cases, answers).items() if kind]
+            took.append((named, f"{each:.1f}"))
         head = ("questions", "recall@5", "recall@10", "recall@20", "nDCG@10")
         print(table(("", *head), sorted(rows, key=lambda row: list(parts).index(row[0].split(":")[0]))), "\n")
         print(table(("kind of question", *head), sorted(kinds, key=lambda row: row[0].split(":")[0])), "\n")

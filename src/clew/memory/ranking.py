@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeVar
 DEPTH = 60
 """Pieces to take from the index of words for ten records or fewer: 100 and 200 found no more of the evidence."""
 
-NEAREST = 50
-"""Records to take by their vectors. The farthest of them counts 0, the nearest 1."""
+NEAREST = 100
+"""Pieces to take from the index of vectors for ten records. The farthest record of them counts 0, the nearest 1."""
 
 CONTEXT_WEIGHT = 0.2
 """What a word of the context counts, where one of the record's own text counts 1."""

@@ -269,17 +269,15 @@ class _Search:
         """With those that are near in meaning."""
         if self._strict:
             return found
-        wanted = max(ranking.NEAREST, self._k)
-        depth = 2 * wanted
+        depth = max(ranking.NEAREST, 2 * self._k)
         while True:
             near = self._recall.near(self._text, depth)
             self._take([uid for uid, _ in near])
-            kept = [(uid, score) for uid, score in near if uid in self._records]
-            if len(kept) >= wanted or len(near) < depth // 2:
+            kept = {uid: score for uid, score in near if uid in self._records}
+            if len(near) < depth // 4 or len(kept) >= depth // 4:
                 break
             depth *= 4
-        nearness = ranking.spread(dict(kept[: 2 * wanted]))
-        meant = {uid: ranking.VECTOR_WEIGHT * nearness[uid] for uid, _ in kept[:wanted] if nearness[uid] > 0}
+        meant = {uid: ranking.VECTOR_WEIGHT * part for uid, part in ranking.spread(kept).items() if part > 0}
         return found | {uid: replace(found.get(uid, Why()), vector=part) for uid, part in meant.items()}
 
     def _take(self, uids: Collection[str]) -> None:
