@@ -171,6 +171,7 @@ def test_unknown_session_and_entry(clew: Run, transcript: Path) -> None:
     session = json.loads(clew("sessions", "--json").stdout)[0]["id"]
     assert "zzz" in refused(clew("show", "zzz", code=2))
     assert "99999" in refused(clew("expand", f"{session}:99999", code=2))
+    assert refused(clew("expand", code=2)).endswith("Missing argument 'entry'; see clew expand --help")
 
 
 def test_the_version_is_the_package_s(clew: Run) -> None:

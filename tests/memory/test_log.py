@@ -94,6 +94,11 @@ def test_blank_texts_are_not_stored(blank: str | None) -> None:
         log.edit(kept.id, "  ")
 
 
+def test_a_bare_text_is_no_record() -> None:
+    with pytest.raises(StoreError, match="a str is no record; make one: MemoryRecord"):
+        RecordLog().add("drinks tea")  # type: ignore[arg-type]
+
+
 def test_an_idempotency_key_counts_once() -> None:
     log = RecordLog()
     first = log.add(said("one"), key="turn 1")
@@ -162,6 +167,8 @@ def test_namespaces_are_apart_and_named_without_doubt(tmp_path: Path) -> None:
     for bad in ("", None, 1):
         with pytest.raises(UnknownName, match="tenant"):
             Namespace(bad)  # type: ignore[arg-type]
+    with pytest.raises(UnknownName, match=r"make one, such as Namespace\(user='王芳'\)"):
+        RecordLog("memory://", "王芳")  # type: ignore[arg-type]
     with pytest.raises(UnknownName):
         Namespace("t", None)  # type: ignore[arg-type]
 

@@ -74,7 +74,9 @@ def main(arguments: list[str] | None = None) -> None:
         output.discard()
         code = 1
     except typer.TyperException as error:
-        code = _refuse(error.format_message())
+        context = getattr(error, "ctx", None)  # of the command that was not understood
+        see = f"; see {context.command_path} --help" if context else ""
+        code = _refuse(error.format_message().rstrip(".") + see)
     except ClewError as error:
         code = _refuse(str(error))
     except OSError as error:

@@ -56,6 +56,8 @@ class RecordLog:
         *,
         clock: Clock = time.time,
     ) -> None:
+        if not isinstance(namespace, Namespace | None):
+            raise UnknownName(f"{namespace!r} is no namespace; make one, such as Namespace(user={str(namespace)!r})")
         self.namespace = namespace or Namespace()
         self.clock = clock
         self.path = self.namespace.path
@@ -271,6 +273,8 @@ class RecordLog:
 
         Raises `StoreError` when a field holds what it is not for.
         """
+        if not isinstance(record, MemoryRecord):
+            raise StoreError(f"a {type(record).__name__} is no record; make one: MemoryRecord('user', 'drinks tea')")
         try:
             made = _plain(record)
             made = cleared(replace(made, namespace=self.path, uses=0, created=0.0))
