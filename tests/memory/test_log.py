@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import StoreError, UnknownName
-from clew.memory import MemoryRecord, Namespace, RecordLog, Source
+from clew.memory import MemoryRecord, Namespace, Recall, RecordLog, Source
 from clew.memory.changes import Change, Closed, Pinned
 from clew.memory.state import State
 
@@ -92,6 +92,13 @@ def test_blank_texts_are_not_stored(blank: str | None) -> None:
     assert kept is not None
     with pytest.raises(UnknownName, match="blank"):
         log.edit(kept.id, "  ")
+
+
+def test_a_date_in_words_is_no_time() -> None:
+    log = RecordLog()
+    for asked in (log.records, lambda at: log.get("x", at), lambda at: Recall(log).recall("tea", at=at)):
+        with pytest.raises(UnknownName, match="at='2026-03-01' is no time; give seconds since 1970"):
+            asked(at="2026-03-01")
 
 
 def test_a_bare_text_is_no_record() -> None:

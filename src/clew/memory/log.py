@@ -97,16 +97,24 @@ class RecordLog:
         """The present, which is never before the last change."""
         return max(self.clock(), self._ledger.newest())
 
+    def as_of(self, at: float | None) -> float:
+        """The time that is asked for, in seconds since 1970; the present for None. Raises `UnknownName`."""
+        if at is None:
+            return self.now()
+        if not isinstance(at, int | float):
+            raise UnknownName(f"at={at!r} is no time; give seconds since 1970: datetime(2026, 3, 1).timestamp()")
+        return at
+
     def get(self, id: str, at: float | None = None) -> MemoryRecord | None:
         """The record with this id as it is now, or as of a time; None when it does not hold (then)."""
-        return self.known.record(storable(id), self.now() if at is None else at)
+        return self.known.record(storable(id), self.as_of(at))
 
     def records(self, *kinds: str, at: float | None = None) -> list[MemoryRecord]:
         """The records that hold now, or that held at a time by what was known then; of some kinds, or all.
 
         Those known first come first.
         """
-        return list(self.known.records(self.now() if at is None else at, *kinds))
+        return list(self.known.records(self.as_of(at), *kinds))
 
     def latest(self, kind: str) -> Iterator[MemoryRecord]:
         """The records of a kind that hold now, the one known last first; reads only as many as are taken."""
@@ -141,7 +149,7 @@ class RecordLog:
 
     def held(self, uids: Collection[str], at: float | None = None) -> dict[str, MemoryRecord]:
         """Of these versions those that hold now, or held at a time by what was known then; each as it was told then."""
-        return self._ledger.held(uids, self.now() if at is None else at)
+        return self._ledger.held(uids, self.as_of(at))
 
     def around(self, uids: Collection[str], distance: int = 2) -> dict[str, list[tuple[str, int]]]:
         """The versions next to each of these in its session, with how far behind it they were told (before: below 0).

@@ -137,7 +137,7 @@ class Recall:
         asked = parse(query, {*FIELDS, *FACETS})
         if asked == NOTHING or k <= 0:
             return []
-        at = self.log.now() if at is None else at
+        at = self.log.as_of(at)
         found = _Search(self, query, asked, k, at, kinds).results()
         if not self._source.stale:
             return found
