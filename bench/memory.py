@@ -1,7 +1,9 @@
 """Records of a memory: durable adds, bulk, opening, and what is asked of them, by how many there are.
 
 Prints Markdown. Everything lies on the same disk; a bare insert into SQLite of the same durability takes turns with the
-adds, so that both have the same weather. How fast recall is: `bench/recall_speed.py`.
+adds, so that both have the same weather. How fast recall is: `bench/recall_speed.py`. Other memories stand beside
+Clew's at 10,000 records: texts of 12 words of a Zipf vocabulary, random vectors made beforehand, questions of eight
+of the most frequent words (`--peers no` leaves them out).
 """
 
 from __future__ import annotations
@@ -15,9 +17,12 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from clew.memory import MemoryRecord, RecordLog, Source
-from measure import peers
+from measure import memories, peers
 from measure.table import table
+from recall_speed import ASKED, records, vocabulary
 
 BATCH = 1_000
 WORDS = (
@@ -25,6 +30,9 @@ WORDS = (
     *("index", "which", "is", "one", "too", "high", "我们", "明天", "检查", "日志"),
 )
 BLOCK_VERSIONS = 1_000
+BESIDE = 10_000
+"""Records, among which other memories search."""
+DIM = 384
 
 
 def told() -> Iterator[MemoryRecord]:
@@ -111,12 +119,25 @@ def long_line(rounds: int) -> str:
         return shown(spent(rounds, lambda n: log.edit(block.id, f"again {n}")))
 
 
+def beside(folder: Path, rounds: int) -> str:
+    """Clew's memory and others, on the same texts and vectors."""
+    chance = random.Random(BESIDE)
+    words = vocabulary(chance)
+    asked = [" ".join(chance.sample(words[:20], 8)) for _ in range(ASKED)]
+    texts = [record.text for record in records(BESIDE + rounds + ASKED, words, chance)]
+    vectors = np.random.default_rng(BESIDE).standard_normal((len(texts) + ASKED, DIM), np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    memories.write(folder, texts[:BESIDE], texts[BESIDE:], asked, vectors.tobytes())
+    return table(memories.HEAD, [memories.row(name, folder) for name in memories.MEMORIES])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--sizes", type=int, nargs="+", default=[10_000, 100_000], help="records (1000000 takes minutes)"
     )
     parser.add_argument("--rounds", type=int, default=200, help="operations for each figure")
+    parser.add_argument("--peers", choices=("yes", "no"), default="yes", help="measure other memories, too")
     options = parser.parse_args()
     build = peers.ROOT / "build"
     build.mkdir(exist_ok=True)
@@ -127,6 +148,10 @@ def main() -> None:
     print(table(["p50 / p95", *(f"{size:,} records" for size in options.sizes)], rows))
     print(f"\nAn edit of a record with {BLOCK_VERSIONS:,} versions, without the disk: {long_line(20)}.")
     print("The aims: an add at 5 ms or less (p95), bulk at 5,000 records/s or more, 100,000 records open in 1 s.")
+    if options.peers == "yes":
+        print(f"\n## Clew's memory and others, {BESIDE:,} records; processor time, in brackets by the clock\n")
+        with tempfile.TemporaryDirectory(dir=build) as folder:
+            print(beside(Path(folder), options.rounds))
 
 
 if __name__ == "__main__":

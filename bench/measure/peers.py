@@ -19,15 +19,17 @@ QUIET = {"OPENHANDS_SUPPRESS_BANNER": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True
 
 
 def environment(package: str) -> Path:
-    """The Python that has this package, made first if need be."""
-    home = HOME / package
+    """The Python that has this package (or several, with spaces between them), made first if need be."""
+    home = HOME / package.replace(" ", "+")
     python = home / "bin" / "python"
     done = home / ".done"
     if not done.exists():
         print(f"installing {package} into {home.relative_to(ROOT)} …", file=sys.stderr)
         shutil.rmtree(home, ignore_errors=True)
         subprocess.run([_newest(), "-m", "venv", home], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", package], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *package.split()], check=True
+        )
         done.touch()
     return python
 
@@ -53,9 +55,9 @@ def measured(package: str, snippet: str, **arguments: Any) -> Any:
 
 
 def version(package: str) -> str:
-    """The installed version, or "not available"."""
+    """The installed version (of the first of several), or "not available"."""
     code = "def main(p):\n import importlib.metadata as m\n return m.version(p)"
-    return str(measured(package, code, p=package) or "not available")
+    return str(measured(package, code, p=package.split()[0]) or "not available")
 
 
 def _newest() -> str:
