@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, KeysView, Sequence
 from typing import NamedTuple
 
 from clew.index.arrays import Floats, NDArray, exact, fit, np, unpacked
@@ -47,7 +47,7 @@ class Flat:
         return sum(map(len, self._at.values()))
 
     @property
-    def ids(self) -> Collection[str]:
+    def ids(self) -> KeysView[str]:
         """The ids it has entries of."""
         return self._at.keys()
 

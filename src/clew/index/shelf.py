@@ -209,6 +209,10 @@ class Shelf:
         query = f"SELECT {_ENTRY} FROM pieces JOIN texts USING (n) WHERE id IN"
         return [_entry(row) for row in self._among(query, list(ids)) if row[3] < end]
 
+    def having(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that it has pieces of."""
+        return {row[0] for row in self._among("SELECT DISTINCT id FROM pieces WHERE id IN", list(ids))}
+
     def without(self, keys: Collection[str]) -> list[str]:
         """Those of the keys of texts that it does not have."""
         held = {row[0] for row in self._among("SELECT key FROM texts WHERE key IN", list(keys))}

@@ -86,6 +86,8 @@ class Reader:
     def hide(self, ids: Collection[str]) -> None:
         """What the index has of these ids is no longer true; until it is taken up anew."""
         new = set(ids) - self._hidden
+        if self._shelf is not None:
+            new = (new & self._flat.ids) | self._shelf.having(new)  # an id it never had hides nothing
         self._flat.drop(new)
         self._hidden |= new
 
