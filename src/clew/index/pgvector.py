@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from clew.index.arrays import Floats, exact, unpacked
+from clew.index.arrays import Floats, unpacked
 from clew.index.embedded import Progress, Texts
 from clew.index.flat import Entry, Scored
-from clew.index.vector_reader import CANDIDATES, TIMES, Lost
-from clew.index.vector_writer import EXACT, batches
+from clew.index.rows import batches
+from clew.index.vector_reader import CANDIDATES, TIMES, rescored
+from clew.index.vector_writer import BATCH, EXACT
 from clew.storage.pgvector import Nearby, Piece, Stand
 from clew.storage.store import Store
 
@@ -61,14 +62,7 @@ class Server:
         count = max(CANDIDATES, TIMES * k) + len(self._hidden)
         found = self._nearby.nearest(_literal(query), len(query), count, ids)
         entries = [Entry(p.position, p.id, p.piece, p.digest) for p in found if p.id not in self._hidden]
-        keys = list({entry.key for entry in entries})
-        held = self._texts.vectors.held(keys)
-        if len(held) < len(keys):
-            raise Lost(f"{len(keys) - len(held)} of {len(keys)} texts")
-        if not keys:
-            return []
-        scores = dict(zip(keys, exact(unpacked([held[key] for key in keys]), query), strict=True))
-        return sorted(Scored.of(scores[entry.key], entry) for entry in entries)[:k]
+        return sorted(rescored(self._texts, query, entries))[:k]
 
     def write(self, wait: float, until: int | None, progress: Progress) -> bool:
         """Takes in what the log has more. Another process may do so at the same time: each batch is taken once."""
@@ -88,7 +82,7 @@ class Server:
             self._nearby.clear()
             before = None
         dim = 0
-        for rows in batches(self._texts, before.position if before else 0, until):
+        for rows in batches(self._texts.rows(before.position if before else 0), BATCH, until):
             last = {row.id: row for row in rows}
             found = [one for row in last.values() for one in self._texts.pieces(row)]
             vectors = self._texts.vectors.of([text for _, text in found], progress)

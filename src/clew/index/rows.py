@@ -36,6 +36,20 @@ def by_position(rows: Iterable[Row]) -> Iterator[list[Row]]:
     return (list(together) for _, together in groupby(rows, key=lambda row: row.position))
 
 
+def batches(rows: Iterable[Row], size: int, until: int | None = None) -> Iterator[list[Row]]:
+    """The rows up to a position (None: all), at least `size` at a time but for the last, cut between positions."""
+    batch: list[Row] = []
+    for together in by_position(rows):
+        if until is not None and together[0].position > until:
+            break
+        batch += together
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
 def mark(source: Source, namespace: str, position: int) -> str:
     """A digest of what the log has at a position: an index made from another log, or from one that was put back
     to an earlier state, is told by it."""

@@ -102,19 +102,8 @@ class Reader:
                 found = self._shelf.newest(ns, k + len(self._hidden))
             else:
                 found = self._shelf.folded(ids, self.state.graph.end)
-            scored += self._scored(query, [entry for entry in found if entry.id not in self._hidden])
+            scored += rescored(self._texts, query, [entry for entry in found if entry.id not in self._hidden])
         return sorted(scored)[:k]
-
-    def _scored(self, query: Floats, entries: list[Entry]) -> list[Scored]:
-        keys = list({entry.key for entry in entries})
-        held = self._texts.vectors.held(keys)
-        if len(held) < len(keys):
-            raise Lost(f"{len(keys) - len(held)} of {len(keys)} texts")
-        if not keys:
-            return []
-        rows = unpacked([held[key] for key in keys])
-        scores = dict(zip(keys, exact(rows, query), strict=True))
-        return [Scored.of(scores[entry.key], entry) for entry in entries]
 
     def _refresh(self) -> None:
         try:
@@ -151,3 +140,15 @@ class Reader:
             self._shelf.close()
         self._shelf, self._nearby, self.state, self.damage = None, None, None, damage
         self._flat, self._hidden, self._seen = Flat(), set(), (0, 0)
+
+
+def rescored(texts: Texts, query: Floats, entries: list[Entry]) -> list[Scored]:
+    """The entries with their scores by the stored vectors. Raises `Lost`."""
+    keys = list({entry.key for entry in entries})
+    held = texts.vectors.held(keys)
+    if len(held) < len(keys):
+        raise Lost(f"{len(keys) - len(held)} of {len(keys)} texts")
+    if not keys:
+        return []
+    scores = dict(zip(keys, exact(unpacked([held[key] for key in keys]), query), strict=True))
+    return [Scored.of(scores[entry.key], entry) for entry in entries]

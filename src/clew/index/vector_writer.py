@@ -13,7 +13,7 @@ from clew.index.arrays import unpacked
 from clew.index.embedded import Progress, Texts, silent
 from clew.index.files import Damaged
 from clew.index.graph import Nearby, checksum
-from clew.index.rows import Row, by_position
+from clew.index.rows import Row, batches
 from clew.index.shelf import FILE, Graph, Shelf, State, broken
 
 BATCH = 1_000
@@ -90,7 +90,7 @@ def _bring_up(folder: Path, texts: Texts, made: str, whole: set[int], until: int
                 shelf.clear()
                 shelf.put(state)
         before = state.removals
-        for rows in batches(texts, state.position, until):
+        for rows in batches(texts.rows(state.position), BATCH, until):
             state = _take(shelf, texts, state, rows, progress)
             if state.next - state.graph.end > max(EXACT, state.graph.end // GROWTH):
                 state = _fold(shelf, folder, texts, state)
@@ -107,20 +107,6 @@ def _bring_up(folder: Path, texts: Texts, made: str, whole: set[int], until: int
 def _at_rest(graph: Graph) -> int:
     """How many texts may be beside a graph when all has been read."""
     return min(EXACT, graph.end // REST) if graph.file else EXACT
-
-
-def batches(texts: Texts, after: int, until: int | None) -> Iterator[list[Row]]:
-    """The rows, `BATCH` or more at a time, cut between positions."""
-    batch: list[Row] = []
-    for together in by_position(texts.rows(after)):
-        if until is not None and together[0].position > until:
-            break
-        batch += together
-        if len(batch) >= BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _take(shelf: Shelf, texts: Texts, state: State, rows: list[Row], progress: Progress) -> State:

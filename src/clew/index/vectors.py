@@ -25,7 +25,7 @@ from clew.index import files
 from clew.index.arrays import Floats, np
 from clew.index.embedded import Progress, Texts, Vectors, silent
 from clew.index.graph import MAKE
-from clew.index.rows import Row, Source, by_position
+from clew.index.rows import Row, Source, batches
 from clew.index.unread import Unread
 from clew.index.vector_folder import WAIT_SECONDS, Folder
 from clew.index.vector_reader import Lost
@@ -201,12 +201,7 @@ class VectorIndex:
                 self._take_up()
 
     def _next(self) -> list[Row]:
-        rows: list[Row] = []
-        for together in by_position(self._texts.rows(self._unread.end)):
-            rows += together
-            if len(rows) >= STEP:
-                break
-        return rows
+        return next(batches(self._texts.rows(self._unread.end), STEP), [])
 
     def _write(self, wait: float, until: int | None, progress: Progress) -> bool:
         self.failure = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from clew.index import files
 from clew.index.bm25 import Document, Totals, totals
 from clew.index.engine import HEAP, Schema, State
 from clew.index.reader import Reader
-from clew.index.rows import Row, Source, by_position
+from clew.index.rows import Row, Source, batches
 from clew.index.tail import documents
 
 BATCH = 5_000
@@ -32,8 +32,8 @@ def bring_up(
     reader = Reader(schema, folder, made, mark)
     reader.refresh()
     state = reader.state or State(0, "", Totals(0, {}), made)
-    batches = _batches(source.rows(namespace, state.position))
-    first = next(batches, None)
+    waiting = batches(source.rows(namespace, state.position), BATCH)
+    first = next(waiting, None)
     if first is None:
         return state.position
     if reader.state is None:
@@ -43,24 +43,12 @@ def bring_up(
     writer = index.writer(HEAP, 1)
     files.sweep(folder)
     writer.garbage_collect_files()  # what a killed writer left may have the names of files to come
-    for batch in chain((first,), batches):
+    for batch in chain((first,), waiting):
         last = batch[-1].position
         state = replace(state, position=last, mark=mark(last))
         state = _commit(schema, index, writer, state, batch)
     writer.wait_merging_threads()
     return state.position
-
-
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows, at least `BATCH` at a time, cut between positions."""
-    batch: list[Row] = []
-    for together in by_position(rows):
-        batch += together
-        if len(batch) >= BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _commit(schema: Schema, index: tantivy.Index, writer: tantivy.IndexWriter, state: State, batch: list[Row]) -> State:
